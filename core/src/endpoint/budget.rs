@@ -1,0 +1,70 @@
+//! What all endpoints of one server count together, so that caps are exact for any number of shards (R8).
+//! Atomic counters and nothing else; who may have a place is decided by `sessions`.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// The shared counts of one server. Give every endpoint the same one.
+#[derive(Debug, Default)]
+pub struct Budget {
+    sessions: AtomicUsize,
+    solo_calls: AtomicUsize,
+    buffered_bytes: AtomicUsize,
+}
+
+impl Budget {
+    /// Nothing taken yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Budget::default()
+    }
+
+    /// Sessions that have a place, pending ones included.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in the rings of all streams.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffered_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take_session(&self, max: usize) -> bool {
+        take_one(&self.sessions, max)
+    }
+
+    pub(super) fn free_session(&self) {
+        give_back(&self.sessions, 1);
+    }
+
+    pub(super) fn take_solo_call(&self, max: usize) -> bool {
+        take_one(&self.solo_calls, max)
+    }
+
+    pub(super) fn free_solo_call(&self) {
+        give_back(&self.solo_calls, 1);
+    }
+
+    /// Follows a ring from `before` to `after` bytes.
+    pub(super) fn ring_changed(&self, before: usize, after: usize) {
+        if after >= before {
+            self.buffered_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
+        } else {
+            give_back(&self.buffered_bytes, before.saturating_sub(after));
+        }
+    }
+}
+
+// Relaxed is enough: each count is decided by one atomic operation, and no other memory hangs on it.
+fn take_one(count: &AtomicUsize, max: usize) -> bool {
+    let taken = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+        if taken < max { taken.checked_add(1) } else { None }
+    });
+    taken.is_ok()
+}
+
+fn give_back(count: &AtomicUsize, number: usize) {
+    let given = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| taken.checked_sub(number));
+    debug_assert!(given.is_ok(), "more given back than taken");
+}

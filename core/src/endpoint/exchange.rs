@@ -1,0 +1,90 @@
+//! One HTTP exchange: what it carries, and what only it has to send. What follows when it ends is decided in
+//! `endpoint`.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::answer::Grant;
+use crate::intake::Accept;
+use crate::jsonrpc::RequestId;
+use crate::slab::Key;
+use crate::time::Timestamp;
+
+use super::stream::Stream;
+
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) carries: Carries,
+    /// The session whose activity this is.
+    pub(super) session: Option<Key>,
+    /// The session whose `initialize` this is; with sessions off there is none.
+    pub(super) establishes: Option<Key>,
+    pub(super) accept: Accept,
+    pub(super) grant: Option<Grant>,
+    /// Whether the response head is out. Until then a stream may still become a JSON answer.
+    pub(super) head_sent: bool,
+    /// Whether the peer shut its write side: it may be gone.
+    pub(super) half_closed: bool,
+    /// Whether the puller was told that there is nothing more for now.
+    pub(super) idle: bool,
+    /// Frames of this exchange alone, sent before the stream's: priming events, comments, a tail.
+    pub(super) own: VecDeque<Bytes>,
+    /// When something was last sent.
+    pub(super) last_sent: Timestamp,
+    /// Its deadline in the timers.
+    pub(super) armed: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(super) enum Carries {
+    /// Nothing yet, or a refusal.
+    Nothing,
+    /// An `initialize` that waits for the application's answer.
+    Establish {
+        id: RequestId,
+    },
+    /// A stream of its session.
+    Stream {
+        number: u32,
+    },
+    /// A stream without a session.
+    Solo(Box<Stream>),
+    /// Notices and replies; 202 goes out when so many more were taken.
+    Messages {
+        waiting: u16,
+    },
+    /// The last frames of something that is over elsewhere.
+    Tail,
+    /// A response that was given whole.
+    Complete,
+}
+
+impl Exchange {
+    pub(super) fn new(accept: Accept, grant: Option<Grant>, now: Timestamp) -> Self {
+        Exchange {
+            carries: Carries::Nothing,
+            session: None,
+            establishes: None,
+            accept,
+            grant,
+            head_sent: false,
+            half_closed: false,
+            idle: true,
+            own: VecDeque::new(),
+            last_sent: now,
+            armed: None,
+        }
+    }
+}
+
+impl Carries {
+    /// The stream that lives here.
+    pub(super) fn solo(&self) -> Option<&Stream> {
+        if let Carries::Solo(stream) = self { Some(stream) } else { None }
+    }
+
+    pub(super) fn solo_mut(&mut self) -> Option<&mut Stream> {
+        if let Carries::Solo(stream) = self { Some(stream) } else { None }
+    }
+}

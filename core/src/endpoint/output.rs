@@ -1,0 +1,489 @@
+//! What the application sends: answers, notices and requests, each onto the one stream it belongs to (R6).
+
+use bytes::{Bytes, BytesMut};
+
+use crate::answer::Head;
+use crate::h1::Body;
+use crate::jsonrpc::{self, ErrorObject, RequestId, code};
+use crate::slab::Key;
+use crate::sse;
+use crate::time::Timestamp;
+
+use super::Endpoint;
+use super::action::{Actions, CallId, Home, Outbound, SendError};
+use super::event_id::EventId;
+use super::exchange::Carries;
+use super::ring::{Pushed, Ring, Room, Weight};
+use super::session::Asked;
+use super::stream::{CallState, STANDALONE, Stream};
+use super::timers::{Due, Kind};
+
+impl Endpoint {
+    pub(super) fn send_to_call(
+        &mut self,
+        call: CallId,
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        if let Home::Exchange(key) = call.home
+            && let Some(exchange) = self.exchanges.get(key)
+            && let Carries::Establish { id } = &exchange.carries
+        {
+            let opens = (id.clone(), exchange.establishes);
+            return self.send_to_initialize(key, opens, message, now, out);
+        }
+        let waiting = self.stream_mut(call.home).and_then(|stream| stream.waiting_mut(call.index));
+        let Some(id) = waiting.map(|call| call.id.clone()) else {
+            return Err(SendError::Gone(Box::new(message)));
+        };
+        match message {
+            Outbound::Initialized { .. } => Err(SendError::Misplaced(Box::new(message))),
+            Outbound::Result { .. } | Outbound::Error { .. } => {
+                self.answer(call, self.answer_text(&id, &message), now, out);
+                Ok(())
+            }
+            Outbound::Notice { .. } => self.send_in_call(call, message, now, out),
+            Outbound::Request { .. } => self.send_request(call.home, Some(call), message, now, out),
+        }
+    }
+
+    pub(super) fn send_to_session(
+        &mut self,
+        session: Key,
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        if !self.sessions.get(session).is_some_and(|session| session.phase.routes()) {
+            return Err(SendError::Gone(Box::new(message)));
+        }
+        let home = Home::Session { session, stream: STANDALONE };
+        match message {
+            Outbound::Initialized { .. } | Outbound::Result { .. } | Outbound::Error { .. } => {
+                Err(SendError::Misplaced(Box::new(message)))
+            }
+            Outbound::Notice { .. } => {
+                self.open_standalone(session);
+                self.push_or_return(home, None, message, now, out)
+            }
+            Outbound::Request { .. } => {
+                self.open_standalone(session);
+                self.send_request(home, None, message, now, out)
+            }
+        }
+    }
+
+    fn send_to_initialize(
+        &mut self,
+        exchange: Key,
+        opens: (RequestId, Option<Key>),
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        match message {
+            Outbound::Initialized { version, result } => {
+                self.offer(exchange, opens, version, &result, now, out);
+                Ok(())
+            }
+            Outbound::Error { error } => {
+                self.refuse_initialize(exchange, opens, &error, now, out);
+                Ok(())
+            }
+            Outbound::Result { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {
+                Err(SendError::Misplaced(Box::new(message)))
+            }
+        }
+    }
+
+    /// A notice of a call. While the head is held it turns the response into an event stream, if the client
+    /// reads one; a client that reads only JSON gets the answer alone.
+    fn send_in_call(
+        &mut self,
+        call: CallId,
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        let carrier = self.stream(call.home).and_then(|stream| stream.carrier);
+        if let Some(exchange) = carrier.and_then(|key| self.exchanges.get(key))
+            && !exchange.head_sent
+            && !exchange.accept.event_stream
+        {
+            self.counters.dropped_notices = self.counters.dropped_notices.saturating_add(1);
+            return Ok(());
+        }
+        self.push_or_return(call.home, Some(call), message, now, out)
+    }
+
+    /// A request to the client. With nothing that can carry it, it fails at once (C13).
+    fn send_request(
+        &mut self,
+        home: Home,
+        call: Option<CallId>,
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        let Outbound::Request { id, .. } = &message else {
+            return Err(SendError::Misplaced(Box::new(message)));
+        };
+        let id = id.clone();
+        let Home::Session { session, stream: number } = home else {
+            return Err(SendError::Gone(Box::new(message)));
+        };
+        if !self.can_carry(session, number) {
+            return Err(SendError::Gone(Box::new(message)));
+        }
+        self.push_or_return(home, call, message, now, out)?;
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.asked.push(Asked { id, stream: number });
+        }
+        Ok(())
+    }
+
+    /// Whether somebody reads the stream, or can come back to it.
+    fn can_carry(&self, session: Key, number: u32) -> bool {
+        let Some(stream) = self.stream(Home::Session { session, stream: number }) else { return false };
+        match stream.carrier.and_then(|key| self.exchanges.get(key)) {
+            Some(exchange) => exchange.head_sent || exchange.accept.event_stream,
+            None => !stream.lost && stream.retained_until.is_some(),
+        }
+    }
+
+    /// Puts a notice or a request into the ring of its stream, or hands it back.
+    fn push_or_return(
+        &mut self,
+        home: Home,
+        call: Option<CallId>,
+        message: Outbound,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), SendError> {
+        let (text, droppable) = match &message {
+            Outbound::Notice { method, params, droppable } => {
+                let mut text = BytesMut::with_capacity(256);
+                jsonrpc::write_notice(method, params.as_ref(), &mut text);
+                (text, *droppable)
+            }
+            Outbound::Request { id, method, params } => {
+                let mut text = BytesMut::with_capacity(256);
+                jsonrpc::write_request(id, method, params.as_ref(), &mut text);
+                (text, false)
+            }
+            Outbound::Initialized { .. } | Outbound::Result { .. } | Outbound::Error { .. } => {
+                return Err(SendError::Misplaced(Box::new(message)));
+            }
+        };
+        if text.len() > self.config.message_bytes_max {
+            return Err(SendError::TooLarge(Box::new(message)));
+        }
+        self.commit_if_held(home, now, out);
+        let weight = if droppable { Weight::Droppable } else { Weight::Kept };
+        match self.push(home, &text, weight, out) {
+            Pushed::Stored { .. } | Pushed::Dropped => Ok(()),
+            Pushed::Full => {
+                self.mark_blocked(home, call);
+                Err(SendError::Full(Box::new(message)))
+            }
+        }
+    }
+
+    fn mark_blocked(&mut self, home: Home, call: Option<CallId>) {
+        let Some(stream) = self.stream_mut(home) else { return };
+        match call {
+            None => stream.blocked = true,
+            Some(call) => {
+                if let Some(call) = stream.waiting_mut(call.index) {
+                    call.blocked = true;
+                }
+            }
+        }
+    }
+
+    fn commit_if_held(&mut self, home: Home, now: Timestamp, out: &mut Actions) {
+        let carrier = self.stream(home).and_then(|stream| stream.carrier);
+        if let Some(key) = carrier
+            && self.exchanges.get(key).is_some_and(|exchange| !exchange.head_sent)
+        {
+            self.commit_to_stream(key, false, now, out);
+            self.release_held(home, out);
+        }
+    }
+
+    /// Answers of a batch that waited for a JSON array go onto the stream, since there is one now.
+    pub(super) fn release_held(&mut self, home: Home, out: &mut Actions) {
+        let Some(stream) = self.stream_mut(home) else { return };
+        let mut held = Vec::new();
+        for call in &mut stream.calls {
+            if matches!(call.state, CallState::Held(_))
+                && let CallState::Held(text) = core::mem::replace(&mut call.state, CallState::Done)
+            {
+                held.push(text);
+            }
+        }
+        for text in held {
+            self.push(home, &text, Weight::Final, out);
+        }
+    }
+
+    /// The answer to a call: as JSON while that is possible and wanted, else on its stream.
+    fn answer(&mut self, call: CallId, text: Bytes, now: Timestamp, out: &mut Actions) {
+        let Some(stream) = self.stream(call.home) else { return };
+        let (batch, last) = (stream.batch, stream.waits_for_one());
+        let carrier = stream.carrier;
+        let held = carrier.and_then(|key| Some((key, self.exchanges.get(key)?))).filter(|(_, e)| !e.head_sent);
+        match held.map(|(key, exchange)| (key, exchange.accept.json)) {
+            Some((key, true)) if batch && !last => {
+                self.set_call(call, CallState::Held(text));
+                debug_assert!(self.exchanges.get(key).is_some());
+            }
+            Some((key, true)) => {
+                self.set_call(call, CallState::Held(text));
+                let body = self.take_held(call.home, batch);
+                // A JSON answer is not retained: its stream is over with it.
+                self.drop_stream_at(call.home);
+                self.respond_whole(key, Head::Json { session: None }, Body::Full(body), out);
+            }
+            Some((key, false)) => {
+                self.commit_to_stream(key, false, now, out);
+                self.answer_on_stream(call, &text, out);
+            }
+            None => self.answer_on_stream(call, &text, out),
+        }
+        self.call_ended(call.home, now, out);
+    }
+
+    fn answer_on_stream(&mut self, call: CallId, text: &[u8], out: &mut Actions) {
+        self.set_call(call, CallState::Done);
+        self.push(call.home, text, Weight::Final, out);
+        let abandoned = self.stream(call.home).is_some_and(|stream| stream.lost && stream.carrier.is_none());
+        if abandoned && self.stream(call.home).is_some_and(Stream::is_finished) {
+            self.drop_stream_at(call.home);
+        }
+    }
+
+    /// The client cancelled: its stream ends without an answer; if nothing was sent, the answer is an error.
+    pub(super) fn end_cancelled(&mut self, call: CallId, now: Timestamp, out: &mut Actions) {
+        let Some(stream) = self.stream_mut(call.home) else { return };
+        let (batch, carrier) = (stream.batch, stream.carrier);
+        let Some(waiting) = stream.waiting_mut(call.index) else { return };
+        let id = waiting.id.clone();
+        let held = carrier.and_then(|key| self.exchanges.get(key)).is_some_and(|exchange| !exchange.head_sent);
+        if held || batch {
+            let error = ErrorObject::new(code::CANCELLED, "the call was cancelled by the client");
+            let text = self.answer_text(&id, &Outbound::Error { error });
+            return self.answer(call, text, now, out);
+        }
+        self.set_call(call, CallState::Done);
+        match carrier {
+            Some(key) => self.wake(key, out),
+            None if self.stream(call.home).is_some_and(|stream| stream.lost) => self.drop_stream_at(call.home),
+            None => {}
+        }
+        self.call_ended(call.home, now, out);
+    }
+
+    /// The text of an answer; one that is too large becomes an error.
+    fn answer_text(&self, id: &RequestId, message: &Outbound) -> Bytes {
+        let mut text = BytesMut::with_capacity(256);
+        match message {
+            Outbound::Result { result } => jsonrpc::write_result(id, result, &mut text),
+            Outbound::Error { error } => jsonrpc::write_error(Some(id), error, &mut text),
+            Outbound::Initialized { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {}
+        }
+        if text.len() > self.config.message_bytes_max {
+            text.clear();
+            let error = ErrorObject::new(code::INTERNAL_ERROR, "the answer is larger than the limit");
+            jsonrpc::write_error(Some(id), &error, &mut text);
+        }
+        text.freeze()
+    }
+
+    /// The answers of a stream as one JSON text.
+    fn take_held(&mut self, home: Home, batch: bool) -> Bytes {
+        let Some(stream) = self.stream_mut(home) else { return Bytes::new() };
+        let mut texts = stream.calls.iter_mut().filter_map(|call| {
+            match core::mem::replace(&mut call.state, CallState::Done) {
+                CallState::Held(text) => Some(text),
+                CallState::Waiting | CallState::Done => None,
+            }
+        });
+        if !batch {
+            return texts.next().unwrap_or_default();
+        }
+        let mut array = BytesMut::from(&b"["[..]);
+        for (index, text) in texts.enumerate() {
+            array.extend_from_slice(if index == 0 { b"" } else { b"," });
+            array.extend_from_slice(&text);
+        }
+        array.extend_from_slice(b"]");
+        array.freeze()
+    }
+
+    fn set_call(&mut self, call: CallId, state: CallState) {
+        let stream = self.stream_mut(call.home);
+        if let Some(call) = stream.and_then(|stream| stream.calls.get_mut(usize::from(call.index))) {
+            call.state = state;
+        }
+    }
+
+    /// One call less is in flight.
+    fn call_ended(&mut self, home: Home, now: Timestamp, out: &mut Actions) {
+        let Home::Session { session: key, stream: number } = home else { return };
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        session.calls = session.calls.saturating_sub(1);
+        session.last_active = now;
+        let open = session.stream(number).is_some_and(|stream| !stream.is_finished());
+        if let Some(session) = self.sessions.get_mut(key).filter(|_| !open) {
+            session.asked.retain(|asked| asked.stream != number);
+        }
+        self.end_if_drained(key, now, out);
+    }
+
+    /// Encodes a message for a stream and stores it, with an id where the stream can be resumed.
+    fn push(&mut self, home: Home, text: &[u8], weight: Weight, out: &mut Actions) -> Pushed {
+        let Some(stream) = self.stream(home) else { return Pushed::Dropped };
+        if stream.lost && stream.carrier.is_none() {
+            return Pushed::Dropped;
+        }
+        let carrier = stream.carrier;
+        let position = stream.ring.next_position();
+        let id = match home {
+            Home::Session { session, stream } => {
+                let tag = self.sessions.get(session).map(|session| session.tag);
+                tag.map(|tag| EventId { tag, stream, position }.encode())
+            }
+            Home::Exchange(_) => None,
+        };
+        let frame = sse::message_frame(id.as_deref(), text);
+        if weight == Weight::Kept && !self.make_room(home, frame.len()) {
+            return Pushed::Full;
+        }
+        let room = Room {
+            frames_max: self.config.ring_frames_max,
+            bytes_max: self.config.ring_bytes_max,
+        };
+        let pushed = self.with_ring(home, |ring| ring.push(frame, weight, carrier.is_some(), room));
+        let pushed = pushed.unwrap_or(Pushed::Dropped);
+        let dropped = match pushed {
+            Pushed::Stored { dropped } => dropped,
+            Pushed::Dropped => 1,
+            Pushed::Full => 0,
+        };
+        self.counters.dropped_notices = self.counters.dropped_notices.saturating_add(dropped);
+        if let (Some(key), Pushed::Stored { .. }) = (carrier, pushed) {
+            self.wake(key, out);
+        }
+        pushed
+    }
+
+    /// Makes the rings of a session leave room for `len` more bytes: what only a resume might ask for goes,
+    /// oldest streams first. Returns whether there is room.
+    fn make_room(&mut self, home: Home, len: usize) -> bool {
+        let Home::Session { session: key, .. } = home else { return true };
+        let bytes_max = self.config.session_ring_bytes_max;
+        loop {
+            let Some(session) = self.sessions.get(key) else { return true };
+            if session.ring_bytes == 0 || session.ring_bytes.saturating_add(len) <= bytes_max {
+                return true;
+            }
+            let over = |stream: &&Stream| stream.carrier.is_none() && stream.is_finished();
+            if let Some(number) = session.streams.iter().find(over).map(|stream| stream.number) {
+                self.drop_stream(key, number);
+                continue;
+            }
+            let numbers: Vec<(u32, bool)> =
+                session.streams.iter().map(|stream| (stream.number, stream.carrier.is_some())).collect();
+            let evicted = numbers.into_iter().any(|(stream, attached)| {
+                let home = Home::Session { session: key, stream };
+                let evict = |ring: &mut Ring| if attached { ring.evict_pulled() } else { ring.evict_oldest() };
+                self.with_ring(home, evict) == Some(true)
+            });
+            if !evicted {
+                return false;
+            }
+        }
+    }
+
+    pub(super) fn stream(&self, home: Home) -> Option<&Stream> {
+        match home {
+            Home::Session { session, stream } => self.sessions.get(session)?.stream(stream),
+            Home::Exchange(key) => self.exchanges.get(key)?.carries.solo(),
+        }
+    }
+
+    pub(super) fn stream_mut(&mut self, home: Home) -> Option<&mut Stream> {
+        match home {
+            Home::Session { session, stream } => self.sessions.get_mut(session)?.stream_mut(stream),
+            Home::Exchange(key) => self.exchanges.get_mut(key)?.carries.solo_mut(),
+        }
+    }
+
+    /// Works on a ring and keeps the sums of session and server right.
+    pub(super) fn with_ring<R>(&mut self, home: Home, work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
+        let ring = &mut self.stream_mut(home)?.ring;
+        let before = ring.bytes();
+        let result = work(ring);
+        let after = ring.bytes();
+        self.budget.ring_changed(before, after);
+        if let Home::Session { session, .. } = home
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.ring_bytes = session.ring_bytes.saturating_sub(before).saturating_add(after);
+        }
+        Some(result)
+    }
+
+    fn drop_stream_at(&mut self, home: Home) {
+        match home {
+            Home::Session { session, stream } => self.drop_stream(session, stream),
+            Home::Exchange(_) => {
+                self.with_ring(home, |ring| while ring.evict_oldest() {});
+                self.budget.free_solo_call();
+            }
+        }
+    }
+
+    /// Takes a stream that is over out of its session.
+    pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
+        let home = Home::Session { session: key, stream: number };
+        self.with_ring(home, |ring| while ring.evict_oldest() {});
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        session.asked.retain(|asked| asked.stream != number);
+        let Some(index) = session.streams.iter().position(|stream| stream.number == number) else { return };
+        let stream = session.streams.remove(index);
+        self.disarm_retention(key, &stream);
+    }
+
+    /// No client can come back to the stream; what it holds is of no use.
+    pub(super) fn lose_stream(&mut self, session: Key, number: u32) {
+        let home = Home::Session { session, stream: number };
+        if let Some(stream) = self.stream_mut(home) {
+            stream.lost = true;
+        }
+        self.with_ring(home, |ring| while ring.evict_oldest() {});
+    }
+
+    /// Keeps a detached stream until `until`; of those that are finished, only so many.
+    pub(super) fn retain(&mut self, key: Key, number: u32, until: Timestamp) {
+        let Some(stream) = self.stream_mut(Home::Session { session: key, stream: number }) else { return };
+        stream.retained_until = Some(until);
+        self.timers.add(Kind::Retention, Due { at: until, key, part: number });
+        let Some(session) = self.sessions.get(key) else { return };
+        let mut retained =
+            session.streams.iter().filter(|stream| stream.carrier.is_none() && stream.is_finished());
+        let oldest = retained.next().map(|stream| stream.number);
+        let over = retained.count() >= self.config.calls_per_session_max;
+        if let (true, Some(oldest)) = (over, oldest) {
+            self.drop_stream(key, oldest);
+        }
+    }
+
+    pub(super) fn disarm_retention(&mut self, key: Key, stream: &Stream) {
+        if let Some(at) = stream.retained_until {
+            self.timers.remove(Kind::Retention, Due { at, key, part: stream.number });
+        }
+    }
+}
