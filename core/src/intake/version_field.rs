@@ -1,0 +1,72 @@
+//! `MCP-Protocol-Version` as one of a closed list (I10). Which era a request belongs to is `era`'s.
+
+use http::{HeaderMap, HeaderValue};
+
+use super::field::{PROTOCOL_VERSION, is_visible, trim};
+use crate::reject::Refusal;
+use crate::version::{Era, Version};
+
+/// What the field says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum VersionField {
+    /// The session's negotiated version holds.
+    Absent,
+    Known(Version),
+    /// Well-formed, and no revision of ours.
+    Unknown(HeaderValue),
+    /// Empty, not of visible ASCII, or given again with another value.
+    Malformed,
+}
+
+impl VersionField {
+    /// The same value given again is as given once.
+    pub(crate) fn of(fields: &HeaderMap) -> VersionField {
+        let mut lines = fields.get_all(PROTOCOL_VERSION).iter();
+        let Some(line) = lines.next() else { return VersionField::Absent };
+        let value = trim(line.as_bytes());
+        if !is_visible(value) || lines.any(|other| trim(other.as_bytes()) != value) {
+            return VersionField::Malformed;
+        }
+        match Version::from_name(value) {
+            Some(version) => VersionField::Known(version),
+            None => VersionField::Unknown(line.clone()),
+        }
+    }
+
+    /// The era the field alone tells; `None` if it tells none.
+    pub(crate) fn era(&self) -> Option<Era> {
+        match self {
+            VersionField::Known(version) => Some(version.era()),
+            VersionField::Absent | VersionField::Unknown(_) | VersionField::Malformed => None,
+        }
+    }
+
+    /// Refuses everything but a handshake revision or no field: the rule for all but `initialize`.
+    pub(crate) fn judge(&self) -> Result<(), Refusal> {
+        match self {
+            VersionField::Absent => Ok(()),
+            VersionField::Known(version) => match version.era() {
+                Era::Handshake => Ok(()),
+                Era::Stateless => Err(Refusal::BadVersionField),
+            },
+            VersionField::Unknown(_) | VersionField::Malformed => Err(Refusal::BadVersionField),
+        }
+    }
+
+    /// The rule for `initialize`, whose body says which version is wanted: the field may be unknown, since
+    /// negotiation is how such a client recovers, but if it is there it must say the same as the body.
+    pub(crate) fn judge_against(&self, wanted: &str) -> Result<(), Refusal> {
+        let says = match self {
+            VersionField::Absent => return Ok(()),
+            VersionField::Known(version) => version.name().as_bytes(),
+            VersionField::Unknown(value) => trim(value.as_bytes()),
+            VersionField::Malformed => return Err(Refusal::BadVersionField),
+        };
+        if says == wanted.as_bytes() {
+            return Ok(());
+        }
+        Err(Refusal::InvalidRequest(
+            "MCP-Protocol-Version differs from params.protocolVersion; send the same, or leave the field out",
+        ))
+    }
+}
