@@ -15,7 +15,7 @@ use super::state::{Cause, Reader, State, Writer};
 use super::{Body, Limits, Misuse};
 use crate::time::Timestamp;
 
-/// Octets of input that may wait while nobody reads them: a body not asked for, or pipelined requests.
+/// Octets of input that may wait while nobody uses them: a body not asked for, or pipelined requests.
 const WAITING_BYTES_MAX: usize = 16 * 1024;
 
 /// Octets of a body that are copied behind the head, so that both leave in one piece.
@@ -164,8 +164,9 @@ impl Connection {
     pub fn wants_read(&self) -> bool {
         let is_over = matches!(self.state.writer, Writer::Lost | Writer::Closing | Writer::Closed);
         let has_room = match self.state.reader {
-            Reader::Head | Reader::Skip => true,
-            Reader::Held | Reader::Body | Reader::Done => self.input.len() < WAITING_BYTES_MAX,
+            // These use up what comes, and bound what they cannot use yet.
+            Reader::Head | Reader::Body | Reader::Skip => true,
+            Reader::Held | Reader::Done => self.input.len() < WAITING_BYTES_MAX,
             Reader::Shut => self.dropped < self.limits.drain_bytes_max,
         };
         !self.eof && !is_over && has_room

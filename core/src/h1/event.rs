@@ -62,7 +62,7 @@ pub enum Announced {
 ///
 /// A response to HEAD, and one with status 204 or 304, has no body octets whatever is given here (RFC 9112
 /// 6.3); its fields are the same as with them, except that a 204 announces no length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// No octets: `Content-Length: 0`.
     Empty,
