@@ -61,7 +61,7 @@ pub(super) enum Cause {
     BodyRead,
     /// The peer broke a rule and is to be told.
     Faulted,
-    /// What is left of an unwanted body cannot be skipped: it is broken, too long or too slow.
+    /// What is left of an unwanted body cannot be skipped: it is broken, too long or cut short.
     SkipFailed,
     /// A response began; with `reuse`, the connection may live on.
     Answered { reuse: bool },
@@ -96,7 +96,7 @@ impl State {
             (Cause::Faulted, R::Head, W::Idle) => (R::Shut, W::Due),
             (Cause::Faulted, R::Body, W::Due) => (R::Shut, W::Due),
 
-            (Cause::SkipFailed, R::Skip, W::Idle) => (R::Shut, W::Closing),
+            (Cause::SkipFailed, R::Skip, W::Idle) => (R::Shut, W::HalfClosing),
             (Cause::SkipFailed, R::Skip, w @ (W::Body | W::Sent)) => (R::Shut, w),
 
             (Cause::Answered { reuse: true }, R::Held | R::Body, W::Due) => (R::Skip, W::Body),

@@ -104,7 +104,8 @@ impl Connection {
             match decoded {
                 Ok(Decoded::Data(_)) if may_go_on => {}
                 Ok(Decoded::End) => return self.move_on(Cause::BodyRead),
-                Ok(Decoded::More) if may_go_on && !self.eof && !self.overdue => return None,
+                Ok(Decoded::More) if self.overdue => return self.end(),
+                Ok(Decoded::More) if may_go_on && !self.eof => return None,
                 Ok(Decoded::Data(_) | Decoded::More) | Err(_) => return self.move_on(Cause::SkipFailed),
             }
         }
