@@ -165,7 +165,9 @@ pub enum ConfigError {
     #[error("`{0}` is zero; every limit and deadline must be at least 1")]
     Zero(&'static str),
     /// A path that no request can have.
-    #[error("`{name}` is {value:?}; a path starts with `/`, has no `?`, `#` or blank, and differs from the others")]
+    #[error(
+        "`{name}` is {value:?}; a path starts with `/`, has no `?`, `#` or blank, and differs from the others"
+    )]
     BadPath {
         /// The setting.
         name: &'static str,
@@ -173,7 +175,9 @@ pub enum ConfigError {
         value: String,
     },
     /// Sessions that nobody deletes would fill the table for good.
-    #[error("`sessions_max` needs `session_idle`: without it, sessions that are never deleted fill the table")]
+    #[error(
+        "`sessions_max` needs `session_idle`: without it, sessions that are never deleted fill the table"
+    )]
     CapWithoutIdle,
     /// An entry of an allow-list that can never match.
     #[error("{name} entry {value:?} is not {expected}")]
@@ -282,7 +286,8 @@ impl Config {
             ("stats_path", self.stats_path.as_ref()),
         ] {
             let Some(path) = path else { continue };
-            let bad_byte = path.bytes().any(|byte| !byte.is_ascii_graphic() || b"?#\"<>\\^`{|}".contains(&byte));
+            let bad_byte =
+                path.bytes().any(|byte| !byte.is_ascii_graphic() || b"?#\"<>\\^`{|}".contains(&byte));
             if !path.starts_with('/') || bad_byte || seen.contains(&path.as_str()) {
                 return Err(ConfigError::BadPath { name, value: path.clone() });
             }

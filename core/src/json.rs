@@ -23,6 +23,13 @@ impl Json {
         serde_json::to_vec(value).map(|text| Json(Bytes::from(text)))
     }
 
+    /// Encodes a tree.
+    #[must_use]
+    pub fn from_value(value: &serde_json::Value) -> Json {
+        // A tree always encodes: its keys are strings.
+        Json(Bytes::from(value.to_string()))
+    }
+
     /// Takes `text` as it is, after checking that it is one JSON text in UTF-8.
     ///
     /// # Errors
@@ -63,5 +70,11 @@ impl Json {
         for piece in self.0.split(|&byte| byte == b'\n' || byte == b'\r') {
             out.put_slice(piece);
         }
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Json {
+        Json::from_value(&value)
     }
 }

@@ -109,6 +109,34 @@ impl ErrorObject {
     }
 }
 
+impl ErrorObject {
+    /// The parameters do not fit the method (-32602).
+    #[must_use]
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        ErrorObject::new(code::INVALID_PARAMS, message)
+    }
+
+    /// The method is not known (-32601).
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        let shown: String = method.chars().take(64).collect();
+        ErrorObject::new(code::METHOD_NOT_FOUND, format!("method not found: {shown}"))
+    }
+
+    /// The server failed (-32603).
+    #[must_use]
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        ErrorObject::new(code::INTERNAL_ERROR, message)
+    }
+
+    /// The same with data for a program.
+    #[must_use]
+    pub fn with_data(mut self, data: impl Into<Json>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+}
+
 /// The error codes that have a meaning here.
 pub mod code {
     /// The text is not JSON.

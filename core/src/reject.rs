@@ -196,7 +196,9 @@ impl Refusal {
 
     /// The table.
     fn row(&self) -> Row {
-        use code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, REFUSED, SESSION_NOT_FOUND};
+        use code::{
+            INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, REFUSED, SESSION_NOT_FOUND,
+        };
         match self {
             Refusal::Http(fault) => row(fault.status(), REFUSED, fault.to_string()).closing(),
             Refusal::UnknownPath => row(StatusCode::NOT_FOUND, REFUSED, "no MCP endpoint at this path"),
@@ -217,11 +219,9 @@ impl Refusal {
             )
             .with(header::ALLOW, allow.value()),
             Refusal::NotAcceptable(needs) => row(StatusCode::NOT_ACCEPTABLE, REFUSED, needs.message()),
-            Refusal::UnsupportedMediaType => row(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                REFUSED,
-                "Content-Type must be application/json",
-            ),
+            Refusal::UnsupportedMediaType => {
+                row(StatusCode::UNSUPPORTED_MEDIA_TYPE, REFUSED, "Content-Type must be application/json")
+            }
             Refusal::BodyTooLarge { limit } => row(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 REFUSED,
@@ -252,11 +252,9 @@ impl Refusal {
                 SESSION_NOT_FOUND,
                 "session not found; send initialize without Mcp-Session-Id to open a new one",
             ),
-            Refusal::BadEventId => row(
-                StatusCode::BAD_REQUEST,
-                INVALID_REQUEST,
-                "Last-Event-ID is not an event of this session",
-            ),
+            Refusal::BadEventId => {
+                row(StatusCode::BAD_REQUEST, INVALID_REQUEST, "Last-Event-ID is not an event of this session")
+            }
             Refusal::EventsLost => row(
                 StatusCode::BAD_REQUEST,
                 INVALID_REQUEST,
@@ -281,7 +279,8 @@ impl Refusal {
             )
             .retry_later(),
             Refusal::TooBusy => {
-                row(StatusCode::SERVICE_UNAVAILABLE, REFUSED, "the server is busy; try again later").retry_later()
+                row(StatusCode::SERVICE_UNAVAILABLE, REFUSED, "the server is busy; try again later")
+                    .retry_later()
             }
             Refusal::ShuttingDown => {
                 row(StatusCode::SERVICE_UNAVAILABLE, REFUSED, "the server is shutting down").closing()
@@ -292,11 +291,9 @@ impl Refusal {
                 "no session id could be made; try again later",
             )
             .retry_later(),
-            Refusal::SessionFailed => row(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                INTERNAL_ERROR,
-                "the server could not open a session",
-            ),
+            Refusal::SessionFailed => {
+                row(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR, "the server could not open a session")
+            }
             Refusal::EstablishTimeout => row(
                 StatusCode::SERVICE_UNAVAILABLE,
                 INTERNAL_ERROR,

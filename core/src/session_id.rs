@@ -41,7 +41,8 @@ pub(crate) struct Decoded {
 impl SessionId {
     pub(crate) fn encode(of: &Decoded) -> SessionId {
         let raw = of.shard.0.to_be_bytes().into_iter();
-        let raw = raw.chain(of.key.index.to_be_bytes()).chain(of.key.generation.to_be_bytes()).chain(of.secret);
+        let raw =
+            raw.chain(of.key.index.to_be_bytes()).chain(of.key.generation.to_be_bytes()).chain(of.secret);
         let mut text = Vec::with_capacity(TEXT_BYTES);
         for byte in raw {
             text.push(hex_digit(byte >> 4));

@@ -1,1 +1,33 @@
-//! x
+//! The runtime-neutral driver of [`mcp_http_core`]: the loop of a connection, the shards behind their locks,
+//! and the [`Handler`] that an application implements.
+//!
+//! It holds no protocol decisions: which status, which field, which code is the core's to say. A port to a
+//! runtime implements [`Runtime`] and [`Io`] and accepts connections; everything else is here.
+
+mod call;
+mod connection;
+mod date;
+mod entropy;
+mod exchange;
+mod handler;
+mod mailbox;
+mod port;
+mod running;
+mod runtime;
+mod service;
+mod session;
+mod shard;
+mod signal;
+mod stats_json;
+
+pub use call::Call;
+pub use handler::{Access, Denied, Handler, Initialize, Initialized, Notice, SessionRefused};
+pub use runtime::{Io, Runtime};
+pub use service::{ServerStats, Service};
+pub use session::Session;
+
+pub use mcp_http_core::config::{AllowedHosts, Config, ConfigError, SessionMode};
+pub use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal, SendError};
+pub use mcp_http_core::json::Json;
+pub use mcp_http_core::jsonrpc::{ErrorObject, code};
+pub use mcp_http_core::version::Version;

@@ -10,13 +10,13 @@ use crate::session_id::SessionRef;
 use crate::slab::Key;
 use crate::time::Timestamp;
 
+use super::Endpoint;
 use super::action::{
     Action, Actions, CallId, CancelReason, Delivery, ExchangeId, Home, MessageId, Principal, SessionKey,
 };
 use super::exchange::Carries;
 use super::life::Happening;
 use super::stream::Stream;
-use super::Endpoint;
 
 impl Endpoint {
     /// Does it, or refuses and has changed nothing but that the session was used.

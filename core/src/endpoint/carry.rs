@@ -93,7 +93,9 @@ impl Endpoint {
     /// Queues a priming event that means `position` of the stream that the exchange carries.
     pub(super) fn prime(&mut self, key: Key, position: u64) {
         let Some(exchange) = self.exchanges.get_mut(key) else { return };
-        let (Carries::Stream { number }, Some(session)) = (&exchange.carries, exchange.session) else { return };
+        let (Carries::Stream { number }, Some(session)) = (&exchange.carries, exchange.session) else {
+            return;
+        };
         let Some(session) = self.sessions.get_mut(session).filter(|session| session.version.primes()) else {
             return;
         };
@@ -263,7 +265,8 @@ impl Endpoint {
         let shutdown = why == CancelReason::Shutdown;
         if !exchange.head_sent {
             let refusal = if shutdown { Refusal::ShuttingDown } else { Refusal::UnknownSession };
-            let id = if stream.batch { None } else { stream.waiting().next().map(|(_, call)| call.id.clone()) };
+            let id =
+                if stream.batch { None } else { stream.waiting().next().map(|(_, call)| call.id.clone()) };
             return self.reject_exchange(key, Reject::new(refusal).with_id(id), now, out);
         }
         let error = if shutdown {

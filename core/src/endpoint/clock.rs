@@ -146,7 +146,8 @@ impl Endpoint {
             Carries::Solo(_) if exchange.head_sent => {
                 out.push(Action::Cancel { call, reason: CancelReason::Shutdown });
                 let error = ErrorObject::new(code::INTERNAL_ERROR, "the server is shutting down");
-                let sent: Result<(), SendError> = self.send_to_call(call, Outbound::Error { error }, now, out);
+                let sent: Result<(), SendError> =
+                    self.send_to_call(call, Outbound::Error { error }, now, out);
                 debug_assert!(sent.is_ok(), "a waiting call takes its answer");
             }
             Carries::Solo(stream) => {

@@ -41,19 +41,13 @@ pub(super) enum Carries {
     /// Nothing yet, or a refusal.
     Nothing,
     /// An `initialize` that waits for the application's answer.
-    Establish {
-        id: RequestId,
-    },
+    Establish { id: RequestId },
     /// A stream of its session.
-    Stream {
-        number: u32,
-    },
+    Stream { number: u32 },
     /// A stream without a session.
     Solo(Box<Stream>),
     /// Notices and replies; 202 goes out when so many more were taken.
-    Messages {
-        waiting: u16,
-    },
+    Messages { waiting: u16 },
     /// The last frames of something that is over elsewhere.
     Tail,
     /// A response that was given whole.

@@ -32,9 +32,11 @@ mod checks {
                 let exchanges = self.exchanges.iter().filter(|(_, exchange)| exchange.session == Some(key));
                 assert_eq!(session.exchanges as usize, exchanges.count(), "exchanges of {key:?}");
                 let calls: usize = session.streams.iter().map(|stream| stream.waiting().count()).sum();
-                let held = session.streams.iter().flat_map(|stream| &stream.calls).filter(|call| {
-                    matches!(call.state, crate::endpoint::stream::CallState::Held(_))
-                });
+                let held = session
+                    .streams
+                    .iter()
+                    .flat_map(|stream| &stream.calls)
+                    .filter(|call| matches!(call.state, crate::endpoint::stream::CallState::Held(_)));
                 assert_eq!(session.calls as usize, calls, "calls of {key:?}, {} held", held.count());
                 self.check_streams(key, session);
                 let committed = matches!(session.phase, Phase::Unconfirmed | Phase::Live);
@@ -84,7 +86,10 @@ mod checks {
                 assert!(self.timers.of(kind).any(|other| *other == due), "{kind:?} {due:?} is armed");
             };
             for (key, session) in self.sessions.iter() {
-                assert!(session.armed.is_some() || self.config.session_idle.is_none(), "{key:?} has a deadline");
+                assert!(
+                    session.armed.is_some() || self.config.session_idle.is_none(),
+                    "{key:?} has a deadline"
+                );
                 if let Some((kind, at)) = session.armed {
                     has(kind, Due { at, key, part: 0 });
                 }

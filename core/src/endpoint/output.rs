@@ -233,7 +233,8 @@ impl Endpoint {
         let Some(stream) = self.stream(call.home) else { return };
         let (batch, last) = (stream.batch, stream.waits_for_one());
         let carrier = stream.carrier;
-        let held = carrier.and_then(|key| Some((key, self.exchanges.get(key)?))).filter(|(_, e)| !e.head_sent);
+        let held =
+            carrier.and_then(|key| Some((key, self.exchanges.get(key)?))).filter(|(_, e)| !e.head_sent);
         match held.map(|(key, exchange)| (key, exchange.accept.json)) {
             Some((key, true)) if batch && !last => {
                 self.set_call(call, CallState::Held(text));
@@ -270,7 +271,8 @@ impl Endpoint {
         let (batch, carrier) = (stream.batch, stream.carrier);
         let Some(waiting) = stream.waiting_mut(call.index) else { return };
         let id = waiting.id.clone();
-        let held = carrier.and_then(|key| self.exchanges.get(key)).is_some_and(|exchange| !exchange.head_sent);
+        let held =
+            carrier.and_then(|key| self.exchanges.get(key)).is_some_and(|exchange| !exchange.head_sent);
         if held || batch {
             let error = ErrorObject::new(code::CANCELLED, "the call was cancelled by the client");
             let text = self.answer_text(&id, &Outbound::Error { error });
@@ -279,7 +281,9 @@ impl Endpoint {
         self.set_call(call, CallState::Done);
         match carrier {
             Some(key) => self.wake(key, out),
-            None if self.stream(call.home).is_some_and(|stream| stream.lost) => self.drop_stream_at(call.home),
+            None if self.stream(call.home).is_some_and(|stream| stream.lost) => {
+                self.drop_stream_at(call.home)
+            }
             None => {}
         }
         self.call_ended(call.home, now, out);
@@ -361,10 +365,7 @@ impl Endpoint {
         if weight == Weight::Kept && !self.make_room(home, frame.len()) {
             return Pushed::Full;
         }
-        let room = Room {
-            frames_max: self.config.ring_frames_max,
-            bytes_max: self.config.ring_bytes_max,
-        };
+        let room = Room { frames_max: self.config.ring_frames_max, bytes_max: self.config.ring_bytes_max };
         let pushed = self.with_ring(home, |ring| ring.push(frame, weight, carrier.is_some(), room));
         let pushed = pushed.unwrap_or(Pushed::Dropped);
         let dropped = match pushed {
@@ -398,7 +399,8 @@ impl Endpoint {
                 session.streams.iter().map(|stream| (stream.number, stream.carrier.is_some())).collect();
             let evicted = numbers.into_iter().any(|(stream, attached)| {
                 let home = Home::Session { session: key, stream };
-                let evict = |ring: &mut Ring| if attached { ring.evict_pulled() } else { ring.evict_oldest() };
+                let evict =
+                    |ring: &mut Ring| if attached { ring.evict_pulled() } else { ring.evict_oldest() };
                 self.with_ring(home, evict) == Some(true)
             });
             if !evicted {

@@ -142,9 +142,8 @@ impl Endpoint {
             self.release_held(call.home, out);
         }
         // What the client has not got yet goes with it: the fewer polls, the better.
-        let unpulled = self.with_ring(call.home, |ring| {
-            core::iter::from_fn(|| ring.pull(true)).collect::<Vec<Bytes>>()
-        });
+        let unpulled =
+            self.with_ring(call.home, |ring| core::iter::from_fn(|| ring.pull(true)).collect::<Vec<Bytes>>());
         if let Some(exchange) = self.exchanges.get_mut(carrier) {
             exchange.own.extend(unpulled.into_iter().flatten());
         }

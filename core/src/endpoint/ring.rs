@@ -37,9 +37,7 @@ pub(super) enum Weight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
     /// It waits at this position; so many droppable frames went for it.
-    Stored {
-        dropped: u64,
-    },
+    Stored { dropped: u64 },
     /// It was droppable and there was no room.
     Dropped,
     /// There is no room until the carrier pulls.

@@ -181,7 +181,10 @@ impl Endpoint {
     /// In a shutdown, a session ends when it has no call left.
     pub(super) fn end_if_drained(&mut self, key: Key, now: Timestamp, out: &mut Actions) {
         let drained = self.shutdown.is_some()
-            && self.sessions.get(key).is_some_and(|session| session.calls == 0 && session.phase != Phase::Offered);
+            && self
+                .sessions
+                .get(key)
+                .is_some_and(|session| session.calls == 0 && session.phase != Phase::Offered);
         if drained {
             self.happen(key, Happening::ShutdownEnd, now, out);
         }
@@ -243,7 +246,8 @@ impl Endpoint {
     }
 
     fn end(&mut self, key: Key, reason: EndReason, now: Timestamp, out: &mut Actions) {
-        let why = if reason == EndReason::Shutdown { CancelReason::Shutdown } else { CancelReason::SessionEnded };
+        let why =
+            if reason == EndReason::Shutdown { CancelReason::Shutdown } else { CancelReason::SessionEnded };
         if self.remove_session(key, why, now, out).is_some() {
             self.counters.count_end(reason);
             out.push(Action::End { session: SessionKey(key), reason });
@@ -315,7 +319,9 @@ impl Endpoint {
 
     /// Makes the place of a session that is to be offered its own.
     fn settle_place(&mut self, key: Key, now: Timestamp, out: &mut Actions) -> bool {
-        let Some(Place::Of(victim)) = self.sessions.get(key).map(|session| session.place) else { return true };
+        let Some(Place::Of(victim)) = self.sessions.get(key).map(|session| session.place) else {
+            return true;
+        };
         if self.is_evictable(victim, now) {
             self.happen(victim, Happening::Evict, now, out);
             return true;
@@ -355,9 +361,7 @@ impl Endpoint {
         self.sessions.get(key).is_some_and(|session| match session.phase {
             Phase::Pending | Phase::Offered => false,
             Phase::Unconfirmed => true,
-            Phase::Live => {
-                !session.is_busy() && session.last_active.after(self.config.evict_after) <= now
-            }
+            Phase::Live => !session.is_busy() && session.last_active.after(self.config.evict_after) <= now,
         })
     }
 
@@ -379,9 +383,14 @@ impl Endpoint {
     pub(super) fn arm_session(&mut self, key: Key) {
         let Some(session) = self.sessions.get(key) else { return };
         let due = match session.phase {
-            Phase::Pending | Phase::Offered => Some((Kind::Establish, session.since.after(self.config.establish))),
+            Phase::Pending | Phase::Offered => {
+                Some((Kind::Establish, session.since.after(self.config.establish)))
+            }
             Phase::Unconfirmed => {
-                let confirm = self.config.session_idle.map_or(self.config.confirm, |idle| idle.min(self.config.confirm));
+                let confirm = self
+                    .config
+                    .session_idle
+                    .map_or(self.config.confirm, |idle| idle.min(self.config.confirm));
                 Some((Kind::Confirm, session.since.after(confirm)))
             }
             Phase::Live => {

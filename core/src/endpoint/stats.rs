@@ -109,6 +109,34 @@ impl Totals {
     }
 }
 
+impl Totals {
+    fn add(&mut self, other: &Totals) {
+        let Totals { created, committed, discarded, ended, refused, dropped_notices, gaps } = other;
+        for (sum, more) in [
+            (&mut self.created, created),
+            (&mut self.committed, committed),
+            (&mut self.refused, refused),
+            (&mut self.dropped_notices, dropped_notices),
+            (&mut self.gaps, gaps),
+            (&mut self.discarded.refused, &discarded.refused),
+            (&mut self.discarded.failed, &discarded.failed),
+            (&mut self.discarded.client_gone, &discarded.client_gone),
+            (&mut self.discarded.undelivered, &discarded.undelivered),
+            (&mut self.discarded.timeout, &discarded.timeout),
+            (&mut self.discarded.no_room, &discarded.no_room),
+            (&mut self.discarded.shutdown, &discarded.shutdown),
+            (&mut self.ended.deleted, &ended.deleted),
+            (&mut self.ended.idle, &ended.idle),
+            (&mut self.ended.unconfirmed, &ended.unconfirmed),
+            (&mut self.ended.evicted, &ended.evicted),
+            (&mut self.ended.application, &ended.application),
+            (&mut self.ended.shutdown, &ended.shutdown),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+}
+
 impl Discards {
     /// All together.
     #[must_use]
@@ -128,10 +156,28 @@ impl Ends {
 }
 
 impl Stats {
+    /// Adds the reading of another shard.
+    pub fn add(&mut self, other: &Stats) {
+        let Stats { sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes, total } = other;
+        for (sum, more) in [
+            (&mut self.sessions, sessions),
+            (&mut self.pending, pending),
+            (&mut self.exchanges, exchanges),
+            (&mut self.calls, calls),
+            (&mut self.streams, streams),
+            (&mut self.deadlines, deadlines),
+            (&mut self.buffered_bytes, buffered_bytes),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+        self.total.add(total);
+    }
+
     /// Whether nothing is left: no session, exchange, call, stream, deadline or buffered byte (R14).
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        let Stats { sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes, total: _ } = *self;
+        let Stats { sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes, total: _ } =
+            *self;
         [sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes] == [0; 7]
     }
 }

@@ -56,7 +56,11 @@ impl Stream {
     }
 
     pub(super) fn of_calls(number: u32, ids: impl Iterator<Item = RequestId>, batch: bool) -> Self {
-        Stream::new(number, ids.map(|id| Call { id, state: CallState::Waiting, blocked: false }).collect(), batch)
+        Stream::new(
+            number,
+            ids.map(|id| Call { id, state: CallState::Waiting, blocked: false }).collect(),
+            batch,
+        )
     }
 
     fn new(number: u32, calls: SmallVec<[Call; 1]>, batch: bool) -> Self {

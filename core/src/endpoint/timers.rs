@@ -22,14 +22,8 @@ pub(super) enum Kind {
     Shutdown,
 }
 
-const KINDS: [Kind; 6] = [
-    Kind::Establish,
-    Kind::Confirm,
-    Kind::Idle,
-    Kind::Exchange,
-    Kind::Retention,
-    Kind::Shutdown,
-];
+const KINDS: [Kind; 6] =
+    [Kind::Establish, Kind::Confirm, Kind::Idle, Kind::Exchange, Kind::Retention, Kind::Shutdown];
 
 /// One deadline: of a record, and of a part of it where it has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use crate::answer::Grant;
-use crate::jsonrpc::{Message, Notice, Reply, Request, RequestId};
+use crate::jsonrpc::{Notice, Reply, Request, RequestId};
 use crate::reject::{Refusal, Reject};
 use crate::session_id::SessionRef;
 use crate::version::Version;
@@ -121,12 +121,5 @@ impl Admitted {
     #[must_use]
     pub fn opens_session(&self) -> bool {
         matches!(self.kind, Kind::Initialize(_)) && self.session.is_none()
-    }
-}
-
-impl IncomingNotice {
-    /// The notice as the application gets it.
-    pub(crate) fn into_message(self) -> Message {
-        Message::Notice(self.notice)
     }
 }

@@ -1,0 +1,183 @@
+//! One call in the application's hands: what was asked, and what can be sent before it is answered.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use http::request::Parts;
+use mcp_http_core::endpoint::{CallId, Event, Outbound, Principal, SendError, Target};
+use mcp_http_core::json::Json;
+use mcp_http_core::jsonrpc::{ErrorObject, Request, RequestId};
+use mcp_http_core::session_id::ShardId;
+use mcp_http_core::version::Version;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::handler::{Origin, decode_params};
+use crate::port::Port;
+use crate::session::Session;
+use crate::signal::{Flag, Permit};
+
+/// A request that waits for its answer.
+pub struct Call {
+    pub(crate) request: Request,
+    pub(crate) version: Option<Version>,
+    pub(crate) origin: Origin,
+    pub(crate) line: Line,
+}
+
+/// The connection of one call to its endpoint.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub(crate) port: Arc<dyn Port>,
+    pub(crate) shard: ShardId,
+    pub(crate) call: CallId,
+    pub(crate) state: Arc<LineState>,
+}
+
+/// What the endpoint tells a call.
+#[derive(Debug, Default)]
+pub(crate) struct LineState {
+    pub(crate) cancelled: Flag,
+    pub(crate) writable: Permit,
+}
+
+impl Call {
+    /// The method's name.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.request.method
+    }
+
+    /// The client's id for this request. Other calls may bear the same.
+    #[must_use]
+    pub fn id(&self) -> &RequestId {
+        &self.request.id
+    }
+
+    /// The parameters, decoded.
+    ///
+    /// # Errors
+    /// -32602, if they do not fit `T`.
+    pub fn params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
+        decode_params(self.request.params.as_ref())
+    }
+
+    /// The parameters as they came.
+    #[must_use]
+    pub fn raw_params(&self) -> Option<&Json> {
+        self.request.params.as_ref()
+    }
+
+    /// The version that the session negotiated; `None` outside sessions.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// The session it came in; `None` with sessions off.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.origin.session.as_ref()
+    }
+
+    /// Who the auth hook says it is.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.origin.principal.as_ref()
+    }
+
+    /// The HTTP request's head: of this call, not of the session's first request.
+    #[must_use]
+    pub fn head(&self) -> &Parts {
+        &self.origin.head
+    }
+
+    /// Sends a progress notification, if the client asked for progress. It may be left out when the client
+    /// does not keep up.
+    ///
+    /// # Errors
+    /// [`SendError::Gone`] when nobody waits for this call any more.
+    pub async fn progress(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+    ) -> Result<(), SendError> {
+        let Some(token) = self.progress_token() else { return Ok(()) };
+        let mut params = json!({ "progressToken": token, "progress": number(progress) });
+        if let Value::Object(params) = &mut params {
+            params.extend(total.map(|total| (String::from("total"), number(total))));
+            params.extend(message.map(|message| (String::from("message"), Value::from(message))));
+        }
+        self.line.notify(Cow::Borrowed("notifications/progress"), Some(params.into()), true).await
+    }
+
+    /// Sends a notice that belongs to this call, on its stream. Waits for room if the client does not keep
+    /// up.
+    ///
+    /// # Errors
+    /// [`SendError::Gone`] when nobody waits for this call any more, [`SendError::TooLarge`] past
+    /// `message_bytes_max`.
+    pub async fn notify(&self, method: &str, params: Option<Json>) -> Result<(), SendError> {
+        self.line.notify(Cow::Owned(method.to_owned()), params, false).await
+    }
+
+    /// Whether nobody waits for the answer any more: the client cancelled it, the session ended, or, where a
+    /// disconnect cancels, the client is gone.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.line.state.cancelled.is_set()
+    }
+
+    /// Returns when [`is_cancelled`](Call::is_cancelled) becomes true.
+    pub async fn cancelled(&self) {
+        self.line.state.cancelled.wait().await;
+    }
+
+    /// Lets the client poll for the answer: the response ends now, and the client comes back for what
+    /// follows. Does nothing where the version does not allow it.
+    pub fn close_stream(&self) {
+        self.line.port.handle(self.line.shard, Event::CloseStream { call: self.line.call });
+    }
+
+    fn progress_token(&self) -> Option<Value> {
+        let params: Value = self.request.params.as_ref()?.decode().ok()?;
+        let token = params.get("_meta")?.get("progressToken")?;
+        (token.is_string() || token.is_number()).then(|| token.clone())
+    }
+}
+
+impl Line {
+    async fn notify(
+        &self,
+        method: Cow<'static, str>,
+        params: Option<Json>,
+        droppable: bool,
+    ) -> Result<(), SendError> {
+        let mut message = Outbound::Notice { method, params, droppable };
+        loop {
+            match self.port.send(self.shard, Target::Call(self.call), message) {
+                Err(SendError::Full(back)) => message = *back,
+                sent => return sent,
+            }
+            self.state.writable.take().await;
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("method", &self.request.method).field("call", &self.line.call).finish()
+    }
+}
+
+/// Whole numbers without a fraction, as clients expect a count to look.
+fn number(value: f64) -> Value {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within i64")]
+        return Value::from(value as i64);
+    }
+    Value::from(value)
+}

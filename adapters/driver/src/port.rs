@@ -1,0 +1,12 @@
+//! The way from the application back into the endpoints, free of the handler's and the runtime's types.
+
+use mcp_http_core::endpoint::{CallId, Event, Outbound, SendError, Target};
+use mcp_http_core::session_id::ShardId;
+
+/// A server's endpoints, as calls and sessions see them.
+pub(crate) trait Port: Send + Sync {
+    fn send(&self, shard: ShardId, to: Target, message: Outbound) -> Result<(), SendError>;
+    fn handle(&self, shard: ShardId, event: Event);
+    /// The call was answered: nobody is to be told of it any more.
+    fn forget(&self, shard: ShardId, call: CallId);
+}

@@ -1,0 +1,345 @@
+//! One server: its endpoints, its handler, and all of its connections. Knows no socket; a port hands it byte
+//! streams.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use mcp_http_core::config::{Config, ConfigError};
+use mcp_http_core::endpoint::{Budget, CallId, Endpoint, Event, Outbound, SendError, Stats, Target};
+use mcp_http_core::intake::Intake;
+use mcp_http_core::reject::Refusal;
+use mcp_http_core::session_id::ShardId;
+use mcp_http_core::time::Timestamp;
+
+use crate::connection;
+use crate::entropy::SystemEntropy;
+use crate::handler::Handler;
+use crate::mailbox::{Mailbox, Order};
+use crate::port::Port;
+use crate::runtime::{Io, Runtime};
+use crate::session::Session;
+use crate::shard::{Change, Shard, Told};
+use crate::signal::Flag;
+
+/// A server without its sockets. Cheap to clone.
+pub struct Service<H, R>(pub(crate) Arc<Inner<H, R>>);
+
+pub(crate) struct Inner<H, R> {
+    pub(crate) handler: Arc<H>,
+    pub(crate) runtime: R,
+    pub(crate) config: Arc<Config>,
+    pub(crate) intake: Intake,
+    shards: Vec<Shard>,
+    next_shard: AtomicUsize,
+    /// The origin of all timestamps.
+    epoch: Instant,
+    connections: Mutex<Connections>,
+    refusals: Mutex<BTreeMap<&'static str, u64>>,
+    /// Set when the shutdown has nothing left to wait for.
+    pub(crate) down: Flag,
+    /// This, as calls and sessions see it.
+    port: Weak<Inner<H, R>>,
+}
+
+#[derive(Default)]
+struct Connections {
+    open: BTreeMap<u64, Arc<Mailbox>>,
+    accepted: u64,
+    retiring: bool,
+}
+
+/// What the whole server counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerStats {
+    /// The sum over all endpoints.
+    pub endpoints: Stats,
+    /// Open connections.
+    pub connections: u64,
+    /// Connections since the start.
+    pub accepted: u64,
+    /// Refusals since the start, by reason.
+    pub refusals: BTreeMap<&'static str, u64>,
+}
+
+impl<H, R> Clone for Service<H, R> {
+    fn clone(&self) -> Self {
+        Service(Arc::clone(&self.0))
+    }
+}
+
+impl<H: Handler, R: Runtime> Service<H, R> {
+    /// A server with `shards` endpoints, at least one. More than one helps where many threads serve it.
+    ///
+    /// # Errors
+    /// What is wrong with `config`.
+    pub fn new(handler: H, config: Config, runtime: R, shards: u16) -> Result<Self, ConfigError> {
+        config.check()?;
+        let config = Arc::new(config);
+        let budget = Arc::new(Budget::new());
+        let endpoint = |shard| {
+            Endpoint::new(Arc::clone(&config), Arc::clone(&budget), ShardId(shard), Box::new(SystemEntropy))
+        };
+        let shards = (0..shards.max(1)).map(|shard| Shard::new(ShardId(shard), endpoint(shard))).collect();
+        let inner = Arc::new_cyclic(|port| Inner {
+            handler: Arc::new(handler),
+            epoch: runtime.now(),
+            runtime,
+            intake: Intake::new(Arc::clone(&config)),
+            config,
+            shards,
+            next_shard: AtomicUsize::new(0),
+            connections: Mutex::default(),
+            refusals: Mutex::default(),
+            down: Flag::default(),
+            port: Weak::clone(port),
+        });
+        let service = Service(inner);
+        service.start_timers();
+        Ok(service)
+    }
+
+    /// Serves one connection until it is closed. `peer` is for the log.
+    pub fn serve_connection<I: Io>(
+        &self,
+        io: I,
+        peer: Option<String>,
+    ) -> impl Future<Output = ()> + Send + use<H, R, I> {
+        connection::serve(Arc::clone(&self.0), io, peer)
+    }
+
+    /// Shuts down: no new sessions and calls, idle streams end now, calls may finish until the configured
+    /// drain time is over, then they are failed. Returns when nothing is left.
+    pub async fn shutdown(&self) {
+        let until = self.0.now().after(self.0.config.shutdown_drain);
+        self.shutdown_until(until).await;
+    }
+
+    /// The same with a drain time of zero.
+    pub async fn shutdown_now(&self) {
+        self.shutdown_until(self.0.now()).await;
+    }
+
+    /// The counters, now.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.0.stats()
+    }
+
+    /// The configuration it runs with.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Whether as many connections are open as may be: accepting has to pause.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.lock_connections().open.len() >= self.0.config.connections_max
+    }
+
+    async fn shutdown_until(&self, until: Timestamp) {
+        let inner = &self.0;
+        let open: Vec<Arc<Mailbox>> = {
+            let mut connections = inner.lock_connections();
+            connections.retiring = true;
+            connections.open.values().cloned().collect()
+        };
+        for shard in &inner.shards {
+            shard.handle(Event::Shutdown { until }, inner.now(), &**inner, &inner.port());
+        }
+        open.iter().for_each(|mailbox| mailbox.post(Order::Retire));
+        // Whoever closes the last connection looks whether that was all; at the deadline all go.
+        let deadline = inner.instant(until.after(Duration::from_millis(100)));
+        let mut sleep = pin!(inner.runtime.sleep_until(deadline));
+        inner.check_down();
+        poll_fn(|cx| match inner.down.poll_set(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => sleep.as_mut().poll(cx),
+        })
+        .await;
+        let left: Vec<Arc<Mailbox>> = inner.lock_connections().open.values().cloned().collect();
+        left.iter().for_each(|mailbox| mailbox.post(Order::Abort));
+        inner.down.set();
+    }
+
+    fn start_timers(&self) {
+        for index in 0..self.0.shards.len() {
+            let server = Arc::downgrade(&self.0);
+            self.0.runtime.spawn(run_timer(server, index));
+        }
+    }
+}
+
+/// One task for each shard: waits for its next deadline, and for the server's end.
+async fn run_timer<H: Handler, R: Runtime>(server: Weak<Inner<H, R>>, index: usize) {
+    let mut sleep: Option<(Timestamp, std::pin::Pin<Box<R::Sleep>>)> = None;
+    poll_fn(|cx| {
+        let Some(inner) = server.upgrade() else { return Poll::Ready(()) };
+        if inner.down.poll_set(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let Some(shard) = inner.shards.get(index) else { return Poll::Ready(()) };
+        loop {
+            // Expiry is judged by the clock, not by the timer having fired.
+            let Some(next) = shard.tick(inner.now(), cx, &*inner, &inner.port()) else {
+                sleep = None;
+                return Poll::Pending;
+            };
+            let (_, timer) = match &mut sleep {
+                Some(armed) if armed.0 == next => armed,
+                armed => armed.insert((next, Box::pin(inner.runtime.sleep_until(inner.instant(next))))),
+            };
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            sleep = None;
+        }
+    })
+    .await;
+}
+
+impl<H: Handler, R: Runtime> Inner<H, R> {
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::from_origin(self.runtime.now().saturating_duration_since(self.epoch))
+    }
+
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
+        // Past the clock's range is as good as a year.
+        const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        self.epoch.checked_add(at.since_origin()).unwrap_or_else(|| self.runtime.now() + FAR)
+    }
+
+    pub(crate) fn port(&self) -> Arc<dyn Port> {
+        match self.port.upgrade() {
+            Some(port) => port,
+            // Only while this very value is being dropped, when nobody is left to send anything.
+            None => Arc::new(Nowhere),
+        }
+    }
+
+    pub(crate) fn shard(&self, id: ShardId) -> Option<&Shard> {
+        self.shards.get(usize::from(id.0))
+    }
+
+    /// The shard for what belongs to none yet: each in its turn.
+    pub(crate) fn any_shard(&self) -> ShardId {
+        let turn = self.next_shard.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        ShardId(u16::try_from(turn).unwrap_or(0))
+    }
+
+    pub(crate) fn count_refusal(&self, refusal: &Refusal) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        *refusals.entry(refusal.name()).or_default() += 1;
+    }
+
+    /// Enters a connection; returns its number.
+    pub(crate) fn open_connection(&self, mailbox: &Arc<Mailbox>) -> u64 {
+        let mut connections = self.lock_connections();
+        connections.accepted += 1;
+        let number = connections.accepted;
+        connections.open.insert(number, Arc::clone(mailbox));
+        if connections.retiring {
+            mailbox.post(Order::Retire);
+        }
+        number
+    }
+
+    pub(crate) fn close_connection(&self, number: u64) {
+        self.lock_connections().open.remove(&number);
+        self.check_down();
+    }
+
+    /// In a shutdown: whether nothing is left.
+    pub(crate) fn check_down(&self) {
+        let connections = self.lock_connections();
+        let idle = connections.retiring && connections.open.is_empty();
+        drop(connections);
+        if idle && self.shards.iter().all(|shard| shard.stats().sessions == 0) {
+            self.down.set();
+        }
+    }
+
+    pub(crate) fn stats(&self) -> ServerStats {
+        let mut endpoints = Stats::default();
+        self.shards.iter().for_each(|shard| endpoints.add(&shard.stats()));
+        let connections = self.lock_connections();
+        ServerStats {
+            endpoints,
+            connections: connections.open.len() as u64,
+            accepted: connections.accepted,
+            refusals: self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    fn lock_connections(&self) -> std::sync::MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<H: Handler, R: Runtime> Port for Inner<H, R> {
+    fn send(&self, shard: ShardId, to: Target, message: Outbound) -> Result<(), SendError> {
+        match self.shard(shard) {
+            Some(shard) => shard.send(to, message, self.now(), self, &self.port()),
+            None => Err(SendError::Gone(Box::new(message))),
+        }
+    }
+
+    fn handle(&self, shard: ShardId, event: Event) {
+        if let Some(shard) = self.shard(shard) {
+            shard.handle(event, self.now(), self, &self.port());
+        }
+    }
+
+    fn forget(&self, shard: ShardId, call: CallId) {
+        if let Some(shard) = self.shard(shard) {
+            shard.forget_line(call);
+        }
+    }
+}
+
+impl<H: Handler, R: Runtime> Told for Inner<H, R> {
+    fn told(&self, session: &Session, change: Change) -> bool {
+        tracing::debug!(session = ?session, ?change, "session");
+        let told = catch_unwind(AssertUnwindSafe(|| match change {
+            Change::Created => self.handler.session_created(session).is_ok(),
+            Change::Committed => {
+                self.handler.session_committed(session);
+                true
+            }
+            Change::Discarded(reason) => {
+                self.handler.session_discarded(session, reason);
+                true
+            }
+            Change::Ended(reason) => {
+                self.handler.session_ended(session, reason);
+                true
+            }
+        }));
+        match told {
+            Ok(opened) => opened,
+            Err(_) => {
+                tracing::error!(session = ?session, ?change, "a session callback panicked");
+                !matches!(change, Change::Created)
+            }
+        }
+    }
+}
+
+/// Where nothing arrives.
+struct Nowhere;
+
+impl Port for Nowhere {
+    fn send(&self, _: ShardId, _: Target, message: Outbound) -> Result<(), SendError> {
+        Err(SendError::Gone(Box::new(message)))
+    }
+
+    fn handle(&self, _: ShardId, _: Event) {}
+
+    fn forget(&self, _: ShardId, _: CallId) {}
+}

@@ -1,0 +1,81 @@
+//! The application's handle to a session.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use mcp_http_core::endpoint::{Event, Outbound, SendError, SessionKey, Target};
+use mcp_http_core::json::Json;
+use mcp_http_core::session_id::{SessionId, ShardId};
+
+use crate::port::Port;
+use crate::signal::Permit;
+
+/// One session. Cheap to clone; equal and hashed by identity, so it can key the application's own tables.
+#[derive(Clone)]
+pub struct Session(pub(crate) Arc<Record>);
+
+pub(crate) struct Record {
+    pub(crate) port: std::sync::Weak<dyn Port>,
+    pub(crate) shard: ShardId,
+    pub(crate) key: SessionKey,
+    pub(crate) id: SessionId,
+    pub(crate) writable: Permit,
+}
+
+impl Session {
+    /// The id that the client bears. It opens the session: do not log it whole; its `Display` is safe.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// Sends a notice that belongs to no call, on the session's standalone stream. Waits for room if the
+    /// client does not keep up.
+    ///
+    /// # Errors
+    /// [`SendError::Gone`] when the session is over, [`SendError::TooLarge`] past `message_bytes_max`.
+    pub async fn notify(&self, method: &str, params: Option<Json>) -> Result<(), SendError> {
+        let method = std::borrow::Cow::Owned(method.to_owned());
+        let mut message = Outbound::Notice { method, params, droppable: false };
+        loop {
+            let Some(port) = self.0.port.upgrade() else {
+                return Err(SendError::Gone(Box::new(message)));
+            };
+            match port.send(self.0.shard, Target::Session(self.0.key), message) {
+                Err(SendError::Full(back)) => message = *back,
+                sent => return sent,
+            }
+            drop(port);
+            self.0.writable.take().await;
+        }
+    }
+
+    /// Ends the session; its calls are cancelled, and its id answers 404. Again does nothing.
+    pub fn end(&self) {
+        if let Some(port) = self.0.port.upgrade() {
+            port.handle(self.0.shard, Event::EndSession { session: self.0.key });
+        }
+    }
+}
+
+impl PartialEq for Session {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.shard, self.0.key) == (other.0.shard, other.0.key)
+    }
+}
+
+impl Eq for Session {}
+
+impl Hash for Session {
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        (self.0.shard, self.0.key).hash(state);
+    }
+}
+
+/// Shows the place, never the secret.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.0.id)
+    }
+}
