@@ -126,3 +126,127 @@ impl State {
         Some(State { reader, writer })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Cause, State};
+
+    const CAUSES: [Cause; 12] = [
+        Cause::HeadRead,
+        Cause::BodyAsked,
+        Cause::BodyRead,
+        Cause::Faulted,
+        Cause::SkipFailed,
+        Cause::Answered { reuse: true },
+        Cause::Answered { reuse: false },
+        Cause::Finished,
+        Cause::Flushed,
+        Cause::Retired,
+        Cause::Told,
+        Cause::Ended,
+    ];
+
+    /// The states that a connection can be in, in the order in which they are found.
+    fn reachable() -> Vec<State> {
+        let mut found = vec![State::ACCEPTED];
+        let mut seen = 0_usize;
+        while let Some(state) = found.get(seen).copied() {
+            seen = seen.saturating_add(1);
+            for to in CAUSES.iter().filter_map(|cause| state.after(*cause)) {
+                if !found.contains(&to) {
+                    found.push(to);
+                }
+            }
+        }
+        found
+    }
+
+    fn moves(state: State) -> String {
+        let name = |State { reader, writer }| format!("{reader:?} {writer:?}");
+        let to = |cause: &Cause| state.after(*cause).map(|to| format!("    {cause:?} -> {}\n", name(to)));
+        format!("{}\n{}", name(state), CAUSES.iter().filter_map(to).collect::<String>())
+    }
+
+    #[test]
+    fn the_whole_table() {
+        let table: String = reachable().into_iter().map(moves).collect();
+        assert_eq!(table, TABLE, "\n{table}");
+    }
+
+    /// No state is left without a way out, and none follows the last.
+    #[test]
+    fn every_state_can_be_ended_and_the_last_is_final() {
+        for state in reachable() {
+            let ended = [Cause::Ended, Cause::Told, Cause::Told]
+                .into_iter()
+                .fold(state, |at, cause| at.after(cause).unwrap_or(at));
+            assert_eq!(ended.writer, super::Writer::Closed, "{state:?}");
+            assert!(CAUSES.iter().all(|cause| ended.after(*cause).is_none()));
+        }
+    }
+
+    const TABLE: &str = "\
+Head Idle
+    HeadRead -> Held Due
+    Faulted -> Shut Due
+    Ended -> Shut Closing
+Held Due
+    BodyAsked -> Body Due
+    Answered { reuse: true } -> Skip Body
+    Answered { reuse: false } -> Shut Body
+    Ended -> Shut Lost
+Shut Due
+    Answered { reuse: false } -> Shut Body
+    Ended -> Shut Lost
+Shut Closing
+    Told -> Shut Closed
+Body Due
+    BodyRead -> Done Due
+    Faulted -> Shut Due
+    Answered { reuse: true } -> Skip Body
+    Answered { reuse: false } -> Shut Body
+    Ended -> Shut Lost
+Skip Body
+    BodyRead -> Done Body
+    SkipFailed -> Shut Body
+    Finished -> Skip Sent
+    Retired -> Shut Body
+    Ended -> Shut Lost
+Shut Body
+    Finished -> Shut Sent
+    Ended -> Shut Lost
+Shut Lost
+    Told -> Shut Closing
+Shut Closed
+Done Due
+    Answered { reuse: true } -> Done Body
+    Answered { reuse: false } -> Shut Body
+    Ended -> Shut Lost
+Done Body
+    Finished -> Done Sent
+    Retired -> Shut Body
+    Ended -> Shut Lost
+Skip Sent
+    BodyRead -> Done Sent
+    SkipFailed -> Shut Sent
+    Flushed -> Skip Idle
+    Retired -> Shut Sent
+    Ended -> Shut Lost
+Shut Sent
+    Flushed -> Shut HalfClosing
+    Ended -> Shut Lost
+Done Sent
+    Flushed -> Head Idle
+    Retired -> Shut Sent
+    Ended -> Shut Lost
+Skip Idle
+    BodyRead -> Head Idle
+    SkipFailed -> Shut HalfClosing
+    Ended -> Shut Closing
+Shut HalfClosing
+    Told -> Shut Lingering
+    Ended -> Shut Closing
+Shut Lingering
+    Ended -> Shut Closing
+";
+}
