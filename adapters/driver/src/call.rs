@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use mcp_http_core::endpoint::{CallId, Event, Outbound, Principal, SendError, Target};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::handler::{Origin, decode_params};
 use crate::port::Port;
+use crate::request::{RequestError, Route};
 use crate::session::Session;
 use crate::signal::{Flag, Permit};
 
@@ -121,6 +123,28 @@ impl Call {
     /// `message_bytes_max`.
     pub async fn notify(&self, method: &str, params: Option<Json>) -> Result<(), SendError> {
         self.line.notify(Cow::Owned(method.to_owned()), params, false).await
+    }
+
+    /// Asks the client something, on this call's stream, and waits for its reply, at most `timeout`. Returns
+    /// early when nobody waits for the call any more.
+    ///
+    /// # Errors
+    /// [`RequestError`]; at once outside sessions, and if the client reads no stream.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<Json>,
+        timeout: Duration,
+    ) -> Result<Json, RequestError> {
+        let Some(session) = self.session() else { return Err(RequestError::Gone) };
+        let route = Route {
+            port: &*self.line.port,
+            shard: self.line.shard,
+            target: Target::Call(self.line.call),
+            writable: &self.line.state.writable,
+            over: &self.line.state.cancelled,
+        };
+        session.0.requests.ask(route, method, params, timeout).await
     }
 
     /// Whether nobody waits for the answer any more: the client cancelled it, the session ended, or, where a

@@ -12,6 +12,7 @@ mod exchange;
 mod handler;
 mod mailbox;
 mod port;
+mod request;
 mod running;
 mod runtime;
 mod service;
@@ -22,6 +23,7 @@ mod stats_json;
 
 pub use call::Call;
 pub use handler::{Access, Denied, Handler, Initialize, Initialized, Notice, SessionRefused};
+pub use request::RequestError;
 pub use runtime::{Io, Runtime};
 pub use service::{ServerStats, Service};
 pub use session::Session;

@@ -84,7 +84,10 @@ impl Running {
                 };
                 (Box::pin(work), To::Message(message))
             }
-            (Delivery::Reply { message, .. }, _) => {
+            (Delivery::Reply { message, reply }, _) => {
+                if let Some(session) = &origin.session {
+                    session.0.requests.answer(reply);
+                }
                 (Box::pin(std::future::ready(Done::Taken)), To::Message(message))
             }
             (Delivery::Initialize { .. } | Delivery::Call { .. }, None) => return None,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
@@ -178,7 +178,7 @@ impl<H: Handler, R: Runtime> Service<H, R> {
 
 /// One task for each shard: waits for its next deadline, and for the server's end.
 async fn run_timer<H: Handler, R: Runtime>(server: Weak<Inner<H, R>>, index: usize) {
-    let mut sleep: Option<(Timestamp, std::pin::Pin<Box<R::Sleep>>)> = None;
+    let mut sleep: Option<(Timestamp, Pin<Box<R::Sleep>>)> = None;
     poll_fn(|cx| {
         let Some(inner) = server.upgrade() else { return Poll::Ready(()) };
         if inner.down.poll_set(cx).is_ready() {
@@ -296,6 +296,10 @@ impl<H: Handler, R: Runtime> Port for Inner<H, R> {
         }
     }
 
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.runtime.sleep_until(self.instant(self.now().after(time))))
+    }
+
     fn forget(&self, shard: ShardId, call: CallId) {
         if let Some(shard) = self.shard(shard) {
             shard.forget_line(call);
@@ -340,6 +344,10 @@ impl Port for Nowhere {
     }
 
     fn handle(&self, _: ShardId, _: Event) {}
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
 
     fn forget(&self, _: ShardId, _: CallId) {}
 }

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_http_core::endpoint::{Event, Outbound, SendError, SessionKey, Target};
 use mcp_http_core::json::Json;
 use mcp_http_core::session_id::{SessionId, ShardId};
 
 use crate::port::Port;
-use crate::signal::Permit;
+use crate::request::{RequestError, Requests, Route};
+use crate::signal::{Flag, Permit};
 
 /// One session. Cheap to clone; equal and hashed by identity, so it can key the application's own tables.
 #[derive(Clone)]
@@ -21,6 +23,9 @@ pub(crate) struct Record {
     pub(crate) key: SessionKey,
     pub(crate) id: SessionId,
     pub(crate) writable: Permit,
+    /// Set when the session is over.
+    pub(crate) over: Flag,
+    pub(crate) requests: Requests,
 }
 
 impl Session {
@@ -49,6 +54,28 @@ impl Session {
             drop(port);
             self.0.writable.take().await;
         }
+    }
+
+    /// Asks the client something that belongs to no call, on the session's standalone stream, and waits for
+    /// its reply, at most `timeout`. [`Call::request`](crate::Call::request) is for what belongs to one.
+    ///
+    /// # Errors
+    /// [`RequestError`]; at once if the client reads no standalone stream.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<Json>,
+        timeout: Duration,
+    ) -> Result<Json, RequestError> {
+        let Some(port) = self.0.port.upgrade() else { return Err(RequestError::Gone) };
+        let route = Route {
+            port: &*port,
+            shard: self.0.shard,
+            target: Target::Session(self.0.key),
+            writable: &self.0.writable,
+            over: &self.0.over,
+        };
+        self.0.requests.ask(route, method, params, timeout).await
     }
 
     /// Ends the session; its calls are cancelled, and its id answers 404. Again does nothing.

@@ -19,8 +19,9 @@ use mcp_http_core::time::Timestamp;
 use crate::call::{Line, LineState};
 use crate::mailbox::{At, Handed, Mailbox, Order};
 use crate::port::Port;
+use crate::request::Requests;
 use crate::session::{Record, Session};
-use crate::signal::Permit;
+use crate::signal::{Flag, Permit};
 
 pub(crate) struct Shard {
     id: ShardId,
@@ -116,11 +117,15 @@ impl Shard {
         server: &(impl Told + ?Sized),
         port: &Arc<dyn Port>,
     ) {
+        let over = match &event {
+            Event::Flushed { exchange } | Event::Gone { exchange } => Some(*exchange),
+            _ => None,
+        };
         let mut guard = self.lock();
         let state = &mut *guard;
         state.endpoint.handle(event, now, &mut state.actions);
-        if let Event::Flushed { exchange } | Event::Gone { exchange } = event {
-            state.forget_peer(exchange);
+        if let Some(exchange) = over {
+            take_peer(&mut state.peers, exchange);
         }
         self.carry_out(guard, now, server, port);
     }
@@ -278,7 +283,15 @@ impl Shard {
     }
 
     fn handle_of(&self, key: SessionKey, id: SessionId, port: Weak<dyn Port>) -> Session {
-        Session(Arc::new(Record { port, shard: self.id, key, id, writable: Permit::default() }))
+        Session(Arc::new(Record {
+            port,
+            shard: self.id,
+            key,
+            id,
+            writable: Permit::default(),
+            over: Flag::default(),
+            requests: Requests::default(),
+        }))
     }
 
     fn line_of(
@@ -295,10 +308,6 @@ impl Shard {
 }
 
 impl State {
-    fn forget_peer(&mut self, exchange: ExchangeId) {
-        take_peer(&mut self.peers, exchange);
-    }
-
     fn wake_timer_if_earlier(&mut self) {
         let next = self.endpoint.poll_timeout();
         let earlier = next.is_some_and(|at| self.armed.is_none_or(|armed| at < armed));
@@ -313,6 +322,10 @@ fn run(task: Task, server: &(impl Told + ?Sized)) -> Option<SessionKey> {
     match task {
         Task::Post(mailbox, order) => mailbox.post(order),
         Task::Tell(session, change) => {
+            if matches!(change, Change::Discarded(_) | Change::Ended(_)) {
+                session.0.over.set();
+                session.0.writable.give();
+            }
             let opened = server.told(&session, change);
             return (!opened).then_some(session.0.key);
         }

@@ -68,7 +68,7 @@ impl SessionKey {
 }
 
 /// What happened outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The application took a delivered notice or reply (C1).
     Taken {
@@ -110,6 +110,14 @@ pub enum Event {
     CloseStream {
         /// Which.
         call: CallId,
+    },
+    /// The application waits no longer for the reply to a request that it sent there; one that comes is
+    /// ignored (C13).
+    Withdraw {
+        /// Where it was sent.
+        target: Target,
+        /// The request's id.
+        id: RequestId,
     },
     /// Everything is to end: idle streams now, calls when they are answered, the rest at `until`. Said again,
     /// the earlier `until` holds.
@@ -177,6 +185,9 @@ pub enum SendError {
     /// There is no such call or session any more, or nothing can carry the message.
     #[error("nothing can carry this message any more")]
     Gone(Box<Outbound>),
+    /// As many requests to the client are open in the session as may be (`calls_per_session_max`).
+    #[error("too many requests to the client are open")]
+    TooMany(Box<Outbound>),
     /// The message does not fit the target: say, a result for a session's standalone stream.
     #[error("this message does not fit its target")]
     Misplaced(Box<Outbound>),

@@ -126,6 +126,7 @@ impl Endpoint {
             Event::SessionFailed { session } => self.happen(session.0, Happening::Fail, now, out),
             Event::EndSession { session } => self.happen(session.0, Happening::Finish, now, out),
             Event::CloseStream { call } => self.close_for_polling(call, now, out),
+            Event::Withdraw { target, id } => self.withdraw(target, &id),
             Event::Shutdown { until } => self.handle_shutdown(until, now, out),
         }
         self.check_invariants();

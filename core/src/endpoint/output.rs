@@ -10,7 +10,7 @@ use crate::sse;
 use crate::time::Timestamp;
 
 use super::Endpoint;
-use super::action::{Actions, CallId, Home, Outbound, SendError};
+use super::action::{Actions, CallId, Home, Outbound, SendError, Target};
 use super::event_id::EventId;
 use super::exchange::Carries;
 use super::ring::{Pushed, Ring, Room, Weight};
@@ -136,11 +136,27 @@ impl Endpoint {
         if !self.can_carry(session, number) {
             return Err(SendError::Gone(Box::new(message)));
         }
+        let open = self.sessions.get(session).map_or(0, |session| session.asked.len());
+        if open >= self.config.calls_per_session_max {
+            return Err(SendError::TooMany(Box::new(message)));
+        }
         self.push_or_return(home, call, message, now, out)?;
         if let Some(session) = self.sessions.get_mut(session) {
             session.asked.push(Asked { id, stream: number });
         }
         Ok(())
+    }
+
+    /// Forgets a request to the client.
+    pub(super) fn withdraw(&mut self, target: Target, id: &RequestId) {
+        let (session, number) = match target {
+            Target::Session(session) => (session.0, STANDALONE),
+            Target::Call(CallId { home: Home::Session { session, stream }, .. }) => (session, stream),
+            Target::Call(CallId { home: Home::Exchange(_), .. }) => return,
+        };
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.asked.retain(|asked| asked.stream != number || asked.id != *id);
+        }
     }
 
     /// Whether somebody reads the stream, or can come back to it.
