@@ -219,9 +219,11 @@ impl Refusal {
             )
             .with(header::ALLOW, allow.value()),
             Refusal::NotAcceptable(needs) => row(StatusCode::NOT_ACCEPTABLE, REFUSED, needs.message()),
-            Refusal::UnsupportedMediaType => {
-                row(StatusCode::UNSUPPORTED_MEDIA_TYPE, REFUSED, "Content-Type must be application/json")
-            }
+            Refusal::UnsupportedMediaType => row(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                REFUSED,
+                "Content-Type must be application/json in UTF-8, without a Content-Encoding",
+            ),
             Refusal::BodyTooLarge { limit } => row(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 REFUSED,

@@ -181,7 +181,7 @@ impl NeedsBody {
         for element in elements {
             items.push(self.batch_item(element, body)?);
         }
-        if self.rules.config.sessions == SessionMode::Off || self.session == SessionField::Absent {
+        if self.session == SessionField::Absent {
             return Err(NO_BATCH);
         }
         self.within_session(Kind::Batch(items))

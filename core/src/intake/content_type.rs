@@ -8,8 +8,13 @@ use crate::reject::Refusal;
 
 /// Refuses what is not declared to be JSON: one line, `application/json` in any case, with any well-formed
 /// parameters. A `charset` must be UTF-8: JSON has no other (RFC 8259 8.1), and who declares another one
-/// would be misread.
+/// would be misread. Nor is a content coding decoded here (415 by RFC 9110 8.4).
 pub(crate) fn judge(fields: &HeaderMap) -> Result<(), Refusal> {
+    match Lines::of(fields, &header::CONTENT_ENCODING) {
+        Lines::Absent => {}
+        Lines::One(coding) if coding.eq_ignore_ascii_case(b"identity") => {}
+        Lines::One(_) | Lines::Several => return Err(Refusal::UnsupportedMediaType),
+    }
     let Lines::One(value) = Lines::of(fields, &header::CONTENT_TYPE) else {
         return Err(Refusal::UnsupportedMediaType);
     };

@@ -114,8 +114,8 @@ impl Name {
 }
 
 impl<'a> Target<'a> {
-    /// The authority of the target (absolute form; HTTP/2's `:authority`) wins over `Host` (H8). `None` if there
-    /// is neither, or what there is is malformed or given twice.
+    /// The authority of the request target, absolute form or HTTP/2's `:authority`, wins over `Host` (H8).
+    /// `None` if there is neither, or what there is is malformed or given twice.
     fn of(head: &'a Parts) -> Option<Target<'a>> {
         let octets = match head.uri.authority() {
             Some(authority) => authority.as_str().as_bytes(),
