@@ -289,30 +289,31 @@ impl Endpoint {
 
     /// Nobody carries the stream any more. It is retained for a resume if there can be one.
     pub(super) fn detach(&mut self, key: Key, number: u32, now: Timestamp, out: &mut Actions) {
-        let retention_at = now.after(self.config.stream_retention);
-        let Some(stream) = self.sessions.get_mut(key).and_then(|session| session.stream_mut(number)) else {
-            return;
-        };
+        let home = Home::Session { session: key, stream: number };
+        let Some(stream) = self.stream_mut(home) else { return };
         stream.carrier = None;
-        let (lost, finished, standalone) = (stream.lost, stream.is_finished(), stream.is_standalone());
-        self.unblock(Home::Session { session: key, stream: number }, out);
-        if lost && finished {
-            self.drop_stream(key, number);
-        } else if !standalone {
-            self.retain(key, number, retention_at);
+        let (lost, finished) = (stream.lost, stream.is_finished());
+        self.unblock(home, out);
+        match (lost, finished) {
+            (true, true) => self.drop_stream(key, number),
+            (true, false) => {}
+            (false, _) => self.retain(key, number, now.after(self.config.stream_retention)),
         }
     }
 
-    /// Tells every sender that was refused with `Full` that there is room (R9).
+    /// Tells every sender on the stream that was refused with `Full` that there is room (R9); and those on
+    /// the session's other streams, if it was the session that had none.
     fn unblock(&mut self, home: Home, out: &mut Actions) {
-        let Some(stream) = self.stream_mut(home) else { return };
-        if let (true, Home::Session { session, .. }) = (core::mem::take(&mut stream.blocked), home) {
-            out.push(Action::Writable { target: Target::Session(SessionKey(session)) });
-        }
-        for (index, call) in (0_u16..).zip(&mut stream.calls) {
-            if core::mem::take(&mut call.blocked) && call.state == CallState::Waiting {
-                out.push(Action::Writable { target: Target::Call(CallId { home, index }) });
+        if let Home::Session { session: key, .. } = home
+            && let Some(session) = self.sessions.get_mut(key)
+            && core::mem::take(&mut session.crowded)
+        {
+            for stream in &mut session.streams {
+                let home = Home::Session { session: key, stream: stream.number };
+                unblock_stream(stream, home, out);
             }
+        } else if let Some(stream) = self.stream_mut(home) {
+            unblock_stream(stream, home, out);
         }
     }
 
@@ -369,6 +370,17 @@ impl Endpoint {
     pub(super) fn disarm_exchange(&mut self, key: Key) {
         if let Some(at) = self.exchanges.get_mut(key).and_then(|exchange| exchange.armed.take()) {
             self.timers.remove(Kind::Exchange, Due { at, key, part: 0 });
+        }
+    }
+}
+
+fn unblock_stream(stream: &mut Stream, home: Home, out: &mut Actions) {
+    if let (true, Home::Session { session, .. }) = (core::mem::take(&mut stream.blocked), home) {
+        out.push(Action::Writable { target: Target::Session(SessionKey(session)) });
+    }
+    for (index, call) in (0_u16..).zip(&mut stream.calls) {
+        if core::mem::take(&mut call.blocked) && call.state == CallState::Waiting {
+            out.push(Action::Writable { target: Target::Call(CallId { home, index }) });
         }
     }
 }

@@ -59,12 +59,12 @@ impl Endpoint {
         let fail_at = Timestamp::from_origin(until.since_origin().saturating_sub(margin));
         self.timers.add(Kind::Shutdown, Due { at: fail_at, key: NO_KEY, part: FAIL_CALLS });
         self.timers.add(Kind::Shutdown, Due { at: until, key: NO_KEY, part: END_ALL });
+        for key in self.standalone_carriers() {
+            self.end_standalone(key, now, out);
+        }
         for key in self.session_keys() {
             self.happen(key, Happening::ShutdownBegin, now, out);
             self.end_if_drained(key, now, out);
-        }
-        for key in self.standalone_carriers() {
-            self.end_standalone(key, now, out);
         }
     }
 
@@ -119,7 +119,10 @@ impl Endpoint {
     fn handle_retention(&mut self, key: Key, number: u32) {
         let Some(stream) = self.stream_mut(Home::Session { session: key, stream: number }) else { return };
         stream.retained_until = None;
-        if stream.is_finished() {
+        if stream.is_standalone() {
+            let home = Home::Session { session: key, stream: number };
+            self.with_ring(home, |ring| while ring.evict_oldest() {});
+        } else if stream.is_finished() {
             self.drop_stream(key, number);
         } else {
             self.lose_stream(key, number);

@@ -20,6 +20,7 @@ mod ring;
 mod session;
 mod sessions;
 mod stats;
+mod store;
 mod stream;
 mod timers;
 

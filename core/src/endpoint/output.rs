@@ -1,4 +1,5 @@
 //! What the application sends: answers, notices and requests, each onto the one stream it belongs to (R6).
+//! How it is kept there is `store`'s.
 
 use bytes::{Bytes, BytesMut};
 
@@ -6,17 +7,14 @@ use crate::answer::Head;
 use crate::h1::Body;
 use crate::jsonrpc::{self, ErrorObject, RequestId, code};
 use crate::slab::Key;
-use crate::sse;
 use crate::time::Timestamp;
 
 use super::Endpoint;
 use super::action::{Actions, CallId, Home, Outbound, SendError, Target};
-use super::event_id::EventId;
 use super::exchange::Carries;
-use super::ring::{Pushed, Ring, Room, Weight};
+use super::ring::{Pushed, Weight};
 use super::session::Asked;
 use super::stream::{CallState, STANDALONE, Stream};
-use super::timers::{Due, Kind};
 
 impl Endpoint {
     pub(super) fn send_to_call(
@@ -360,148 +358,5 @@ impl Endpoint {
             session.asked.retain(|asked| asked.stream != number);
         }
         self.end_if_drained(key, now, out);
-    }
-
-    /// Encodes a message for a stream and stores it, with an id where the stream can be resumed.
-    fn push(&mut self, home: Home, text: &[u8], weight: Weight, out: &mut Actions) -> Pushed {
-        let Some(stream) = self.stream(home) else { return Pushed::Dropped };
-        if stream.lost && stream.carrier.is_none() {
-            return Pushed::Dropped;
-        }
-        let carrier = stream.carrier;
-        let position = stream.ring.next_position();
-        let id = match home {
-            Home::Session { session, stream } => {
-                let tag = self.sessions.get(session).map(|session| session.tag);
-                tag.map(|tag| EventId { tag, stream, position }.encode())
-            }
-            Home::Exchange(_) => None,
-        };
-        let frame = sse::message_frame(id.as_deref(), text);
-        if weight == Weight::Kept && !self.make_room(home, frame.len()) {
-            return Pushed::Full;
-        }
-        let room = Room { frames_max: self.config.ring_frames_max, bytes_max: self.config.ring_bytes_max };
-        let pushed = self.with_ring(home, |ring| ring.push(frame, weight, carrier.is_some(), room));
-        let pushed = pushed.unwrap_or(Pushed::Dropped);
-        let dropped = match pushed {
-            Pushed::Stored { dropped } => dropped,
-            Pushed::Dropped => 1,
-            Pushed::Full => 0,
-        };
-        self.counters.dropped_notices = self.counters.dropped_notices.saturating_add(dropped);
-        if let (Some(key), Pushed::Stored { .. }) = (carrier, pushed) {
-            self.wake(key, out);
-        }
-        pushed
-    }
-
-    /// Makes the rings of a session leave room for `len` more bytes: what only a resume might ask for goes,
-    /// oldest streams first. Returns whether there is room.
-    fn make_room(&mut self, home: Home, len: usize) -> bool {
-        let Home::Session { session: key, .. } = home else { return true };
-        let bytes_max = self.config.session_ring_bytes_max;
-        loop {
-            let Some(session) = self.sessions.get(key) else { return true };
-            if session.ring_bytes == 0 || session.ring_bytes.saturating_add(len) <= bytes_max {
-                return true;
-            }
-            let over = |stream: &&Stream| stream.carrier.is_none() && stream.is_finished();
-            if let Some(number) = session.streams.iter().find(over).map(|stream| stream.number) {
-                self.drop_stream(key, number);
-                continue;
-            }
-            let numbers: Vec<(u32, bool)> =
-                session.streams.iter().map(|stream| (stream.number, stream.carrier.is_some())).collect();
-            let evicted = numbers.into_iter().any(|(stream, attached)| {
-                let home = Home::Session { session: key, stream };
-                let evict =
-                    |ring: &mut Ring| if attached { ring.evict_pulled() } else { ring.evict_oldest() };
-                self.with_ring(home, evict) == Some(true)
-            });
-            if !evicted {
-                return false;
-            }
-        }
-    }
-
-    pub(super) fn stream(&self, home: Home) -> Option<&Stream> {
-        match home {
-            Home::Session { session, stream } => self.sessions.get(session)?.stream(stream),
-            Home::Exchange(key) => self.exchanges.get(key)?.carries.solo(),
-        }
-    }
-
-    pub(super) fn stream_mut(&mut self, home: Home) -> Option<&mut Stream> {
-        match home {
-            Home::Session { session, stream } => self.sessions.get_mut(session)?.stream_mut(stream),
-            Home::Exchange(key) => self.exchanges.get_mut(key)?.carries.solo_mut(),
-        }
-    }
-
-    /// Works on a ring and keeps the sums of session and server right.
-    pub(super) fn with_ring<R>(&mut self, home: Home, work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
-        let ring = &mut self.stream_mut(home)?.ring;
-        let before = ring.bytes();
-        let result = work(ring);
-        let after = ring.bytes();
-        self.budget.ring_changed(before, after);
-        if let Home::Session { session, .. } = home
-            && let Some(session) = self.sessions.get_mut(session)
-        {
-            session.ring_bytes = session.ring_bytes.saturating_sub(before).saturating_add(after);
-        }
-        Some(result)
-    }
-
-    fn drop_stream_at(&mut self, home: Home) {
-        match home {
-            Home::Session { session, stream } => self.drop_stream(session, stream),
-            Home::Exchange(_) => {
-                self.with_ring(home, |ring| while ring.evict_oldest() {});
-                self.budget.free_solo_call();
-            }
-        }
-    }
-
-    /// Takes a stream that is over out of its session.
-    pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
-        let home = Home::Session { session: key, stream: number };
-        self.with_ring(home, |ring| while ring.evict_oldest() {});
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        session.asked.retain(|asked| asked.stream != number);
-        let Some(index) = session.streams.iter().position(|stream| stream.number == number) else { return };
-        let stream = session.streams.remove(index);
-        self.disarm_retention(key, &stream);
-    }
-
-    /// No client can come back to the stream; what it holds is of no use.
-    pub(super) fn lose_stream(&mut self, session: Key, number: u32) {
-        let home = Home::Session { session, stream: number };
-        if let Some(stream) = self.stream_mut(home) {
-            stream.lost = true;
-        }
-        self.with_ring(home, |ring| while ring.evict_oldest() {});
-    }
-
-    /// Keeps a detached stream until `until`; of those that are finished, only so many.
-    pub(super) fn retain(&mut self, key: Key, number: u32, until: Timestamp) {
-        let Some(stream) = self.stream_mut(Home::Session { session: key, stream: number }) else { return };
-        stream.retained_until = Some(until);
-        self.timers.add(Kind::Retention, Due { at: until, key, part: number });
-        let Some(session) = self.sessions.get(key) else { return };
-        let mut retained =
-            session.streams.iter().filter(|stream| stream.carrier.is_none() && stream.is_finished());
-        let oldest = retained.next().map(|stream| stream.number);
-        let over = retained.count() >= self.config.calls_per_session_max;
-        if let (true, Some(oldest)) = (over, oldest) {
-            self.drop_stream(key, oldest);
-        }
-    }
-
-    pub(super) fn disarm_retention(&mut self, key: Key, stream: &Stream) {
-        if let Some(at) = stream.retained_until {
-            self.timers.remove(Kind::Retention, Due { at, key, part: stream.number });
-        }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Session {
     pub(super) calls: u32,
     /// The sum of the streams' rings.
     pub(super) ring_bytes: usize,
+    /// A sender got `Full` because all rings together had no room.
+    pub(super) crowded: bool,
     /// When the phase began.
     pub(super) since: Timestamp,
     /// When it was last in use.

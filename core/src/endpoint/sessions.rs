@@ -91,6 +91,7 @@ impl Endpoint {
             exchanges: 0,
             calls: 0,
             ring_bytes: 0,
+            crowded: false,
             since: now,
             last_active: now,
             armed: None,
@@ -239,7 +240,7 @@ impl Endpoint {
             let call = CallId { home: Home::Exchange(key), index: 0 };
             out.push(Action::Cancel { call, reason: CancelReason::Discarded });
             self.reject_exchange(key, reject, now, out);
-        } else {
+        } else if reason == DiscardReason::Timeout {
             self.end_exchange(key, now);
             out.push(Action::Close { exchange: ExchangeId(key) });
         }
@@ -352,9 +353,14 @@ impl Endpoint {
             return unconfirmed;
         }
         self.settle_idle_deadlines(now);
+        // A deadline is at or before the true one, so past this point nobody has been idle for long enough.
+        let idle = self.config.session_idle.unwrap_or_default();
+        let mut long_idle = self
+            .timers
+            .of(Kind::Idle)
+            .take_while(|due| due.at.after(self.config.evict_after) <= now.after(idle));
         let free = |key: Key| self.sessions.get(key).is_some_and(|session| session.successor.is_none());
-        let longest = self.timers.of(Kind::Idle).map(|due| due.key).find(|&key| free(key));
-        longest.filter(|&key| self.is_evictable(key, now))
+        long_idle.find(|due| free(due.key) && self.is_evictable(due.key, now)).map(|due| due.key)
     }
 
     fn is_evictable(&self, key: Key, now: Timestamp) -> bool {
