@@ -68,7 +68,8 @@ fn read_fields(head: &Bytes, start: usize, count: usize) -> Result<HeaderMap, Fa
 fn share(head: &Bytes, part: &[u8]) -> Bytes {
     let start = part.as_ptr().addr().saturating_sub(head.as_ptr().addr());
     let end = start.saturating_add(part.len());
-    if head.get(start..end) == Some(part) { head.slice(start..end) } else { Bytes::copy_from_slice(part) }
+    let is_part = head.get(start..end).is_some_and(|octets| core::ptr::eq(octets, part));
+    if is_part { head.slice(start..end) } else { Bytes::copy_from_slice(part) }
 }
 
 /// How the body ends (RFC 9112 6.3). Whatever two readers could read in two ways is refused.
