@@ -25,18 +25,23 @@ impl Given {
         }
     }
 
-    /// The members of the object `name`; none if it is absent.
+    /// The members of the object `name`, which must be there.
     pub(crate) fn object(&self, name: &str) -> Result<Given, Misfit> {
+        self.optional_object(name)?.ok_or_else(|| missing(name, "an object"))
+    }
+
+    /// The members of the object `name`, if there is one.
+    pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Given>, Misfit> {
         match self.member(name) {
-            None => Ok(Given::default()),
-            Some(Value::Object(members)) => Ok(Given(members.clone())),
+            None => Ok(None),
+            Some(Value::Object(members)) => Ok(Some(Given(members.clone()))),
             Some(_) => Err(wrong(name, "an object")),
         }
     }
 
     /// The string `name`, which must be there.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Misfit> {
-        self.optional_text(name)?.ok_or_else(|| Misfit(format!("`{name}` is missing; it must be a string")))
+        self.optional_text(name)?.ok_or_else(|| missing(name, "a string"))
     }
 
     /// The string `name`, if there is one.
@@ -78,6 +83,10 @@ impl Given {
     fn member(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
+}
+
+fn missing(name: &str, expected: &str) -> Misfit {
+    Misfit(format!("`{name}` is missing; it must be {expected}"))
 }
 
 fn wrong(name: &str, expected: &str) -> Misfit {
@@ -127,7 +136,8 @@ mod tests {
         assert!(!given.has("a"));
         assert_eq!(given.optional_text("a"), Ok(None));
         assert_eq!(given.text("a"), Err(Misfit("`a` is missing; it must be a string".into())));
-        assert!(given.object("a").is_ok_and(|object| object.names().next().is_none()));
+        assert!(given.optional_object("a").is_ok_and(|object| object.is_none()));
+        assert_eq!(given.object("a").unwrap_err(), Misfit("`a` is missing; it must be an object".into()));
     }
 
     #[test]

@@ -102,14 +102,15 @@ fn curl_line(url: &str, hosts: &AllowedHosts) -> String {
 
 fn farewell(stats: &ServerStats) -> String {
     let (now, total) = (&stats.endpoints, &stats.endpoints.total);
-    let left = if now.is_drained() {
-        String::from("nothing is left")
-    } else {
-        format!("left: {} sessions, {} exchanges, {} calls", now.sessions, now.exchanges, now.calls)
-    };
+    let left = [(now.sessions, "sessions"), (now.calls, "calls"), (now.exchanges, "exchanges")];
+    let left = left.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let left: Vec<String> = left.collect();
     format!(
-        "stopped: ended {} sessions and discarded {}, of {} since the start; {left}",
-        total.ended.shutdown, total.discarded.shutdown, total.created
+        "stopped: ended {} sessions and discarded {}, of {} since the start; left: {}",
+        total.ended.shutdown,
+        total.discarded.shutdown,
+        total.created,
+        if left.is_empty() { String::from("nothing") } else { left.join(", ") }
     )
 }
 

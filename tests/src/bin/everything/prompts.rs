@@ -82,7 +82,7 @@ pub(crate) fn list() -> Json {
 /// Answers `prompts/get`.
 pub(crate) fn get(params: &Given) -> Result<Json, ErrorObject> {
     let prompt = find(params.text("name")?)?;
-    let given = params.object("arguments")?;
+    let given = params.optional_object("arguments")?.unwrap_or_default();
     let values = prompt.arguments.iter().map(|argument| given.text(argument.name));
     let values: Vec<&str> = values.collect::<Result<_, _>>()?;
     let messages: Vec<Value> = (prompt.contents)(&values)

@@ -35,29 +35,29 @@ impl Handler for Everything {
     }
 
     async fn call(&self, call: Call) -> Result<Json, ErrorObject> {
-        let params = Given::params(&call)?;
+        let params = Given::params(&call);
         match (call.method(), call.session()) {
             ("ping", _) => Ok(Json::EMPTY_OBJECT),
-            ("tools/list", _) => no_cursor(&params).map(|()| tools::list()),
-            ("tools/call", _) => tools::call(&call, &params).await,
-            ("prompts/list", _) => no_cursor(&params).map(|()| prompts::list()),
-            ("prompts/get", _) => prompts::get(&params),
-            ("resources/list", _) => no_cursor(&params).map(|()| resources::list()),
-            ("resources/templates/list", _) => no_cursor(&params).map(|()| resources::list_templates()),
-            ("resources/read", _) => resources::read(&params),
-            ("completion/complete", _) => completion::complete(&params),
+            ("tools/list", _) => no_cursor(&params?).map(|()| tools::list()),
+            ("tools/call", _) => tools::call(&call, &params?).await,
+            ("prompts/list", _) => no_cursor(&params?).map(|()| prompts::list()),
+            ("prompts/get", _) => prompts::get(&params?),
+            ("resources/list", _) => no_cursor(&params?).map(|()| resources::list()),
+            ("resources/templates/list", _) => no_cursor(&params?).map(|()| resources::list_templates()),
+            ("resources/read", _) => resources::read(&params?),
+            ("completion/complete", _) => completion::complete(&params?),
             ("resources/subscribe", Some(session)) => {
-                let uri = resources::watched(&params)?;
+                let uri = resources::watched(&params?)?;
                 self.sessions.change(session, |kept| _ = kept.watched.insert(uri));
                 Ok(Json::EMPTY_OBJECT)
             }
             ("resources/unsubscribe", Some(session)) => {
-                let uri = resources::watched(&params)?;
+                let uri = resources::watched(&params?)?;
                 self.sessions.change(session, |kept| _ = kept.watched.remove(uri));
                 Ok(Json::EMPTY_OBJECT)
             }
             ("logging/setLevel", Some(session)) => {
-                let level = LogLevel::named(params.text("level")?)?;
+                let level = LogLevel::named(params?.text("level")?)?;
                 self.sessions.change(session, |kept| kept.log_level = level);
                 Ok(Json::EMPTY_OBJECT)
             }

@@ -127,7 +127,7 @@ pub(crate) fn list() -> Json {
 /// Answers `tools/call`.
 pub(crate) async fn call(call: &Call, params: &Given) -> Result<Json, ErrorObject> {
     let name = params.text("name")?;
-    let given = params.object("arguments")?;
+    let given = params.optional_object("arguments")?.unwrap_or_default();
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let shown: String = name.chars().take(64).collect();
         return Err(ErrorObject::invalid_params(format!(

@@ -40,7 +40,7 @@ pub(super) fn take(given: &Given) -> Outcome {
         let shown: String = surplus.chars().take(64).collect();
         return Err(Failure::Told(format!("`{shown}` is unknown; known are {}", PROPERTIES.join(", "))));
     }
-    let address = given.object("address")?;
+    let address = given.optional_object("address")?.unwrap_or_default();
     address.optional_text("street")?;
     address.optional_text("city")?;
     let name = given.optional_text("name")?.unwrap_or("somebody");

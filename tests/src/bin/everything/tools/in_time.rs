@@ -56,7 +56,7 @@ pub(super) async fn slow(call: &Call, given: &Given) -> Outcome {
         let said = format!("step {step} of {steps}");
         call.progress(f64::from(step), Some(f64::from(steps)), Some(&said)).await?;
     }
-    Ok(vec![text(&format!("Waited {ms} ms in {steps} steps."))])
+    Ok(vec![text(&format!("Waited {ms} ms; steps: {steps}."))])
 }
 
 /// Waits until `at`, or fails as soon as nobody waits for the answer any more.
