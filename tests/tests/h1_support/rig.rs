@@ -111,6 +111,15 @@ impl Rig {
     }
 }
 
+/// The events of a request whose body is read as soon as its head is there.
+pub(crate) fn served(rig: &mut Rig, input: &str) -> Vec<String> {
+    let mut events = rig.receive(input);
+    if events.last().is_some_and(|event| event.starts_with("Request")) {
+        events.extend(rig.read_body(usize::MAX));
+    }
+    events
+}
+
 /// A whole body.
 pub(crate) fn full(text: impl Into<Bytes>) -> Body {
     Body::Full(text.into())
