@@ -5,6 +5,7 @@ use core::time::Duration;
 use thiserror::Error;
 
 use crate::h1;
+use crate::version::Version;
 
 /// Whether `initialize` opens a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,30 @@ pub enum SessionMode {
     On,
     /// It is answered without an id and every exchange stands alone; GET and DELETE are not offered (S12).
     Off,
+}
+
+/// Which eras are served, on one and the same endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eras {
+    /// Both: each request says which one it belongs to (I12).
+    Both,
+    /// 2025-03-26 to 2025-11-25.
+    Handshake,
+    /// 2026-07-28 alone: no sessions, no GET, no DELETE.
+    Stateless,
+}
+
+/// The kinds of change that the application announces: what a `subscriptions/listen` can be granted (Z10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Publishes {
+    /// `notifications/tools/list_changed`
+    pub tools: bool,
+    /// `notifications/prompts/list_changed`
+    pub prompts: bool,
+    /// `notifications/resources/list_changed`
+    pub resources: bool,
+    /// `notifications/resources/updated`, by URI
+    pub updates: bool,
 }
 
 /// Which values of `Host` (and of `:authority`) are served (I1).
@@ -39,6 +64,10 @@ pub struct Config {
     pub stats_path: Option<String>,
     /// Whether there are sessions.
     pub sessions: SessionMode,
+    /// Which eras there are.
+    pub eras: Eras,
+    /// What the application announces.
+    pub publishes: Publishes,
     /// Which hosts are served.
     pub allowed_hosts: AllowedHosts,
     /// Origins served besides those whose host is an allowed host, as `scheme://host[:port]` (I1).
@@ -81,6 +110,10 @@ pub struct Config {
     pub calls_per_session_max: usize,
     /// Calls in flight outside sessions, of the whole server: more get 503.
     pub solo_calls_max: usize,
+    /// Open `subscriptions/listen` streams of the whole server: more get 503.
+    pub listens_max: usize,
+    /// Resource URIs that one `subscriptions/listen`, or one session, may ask to be told of.
+    pub listen_uris_max: usize,
     /// Messages in a batch (2025-03-26 only).
     pub batch_max: usize,
 
@@ -120,6 +153,8 @@ impl Default for Config {
             health_path: None,
             stats_path: None,
             sessions: SessionMode::On,
+            eras: Eras::Both,
+            publishes: Publishes::default(),
             allowed_hosts: AllowedHosts::Loopback,
             allowed_origins: Vec::new(),
             cors: true,
@@ -140,6 +175,8 @@ impl Default for Config {
             evict_after: Duration::from_secs(60),
             calls_per_session_max: 64,
             solo_calls_max: 4_096,
+            listens_max: 16_384,
+            listen_uris_max: 256,
             batch_max: 64,
             sse_commit_after: Duration::from_secs(1),
             comment_every: Duration::from_secs(15),
@@ -224,6 +261,20 @@ impl Config {
         Ok(())
     }
 
+    /// The versions that are served, newest first.
+    #[must_use]
+    pub fn versions(&self) -> &'static [Version] {
+        const BOTH: [Version; 4] =
+            [Version::V2026_07_28, Version::V2025_11_25, Version::V2025_06_18, Version::V2025_03_26];
+        let [stateless @ .., _, _, _] = &BOTH;
+        let [_, handshake @ ..] = &BOTH;
+        match self.eras {
+            Eras::Both => &BOTH,
+            Eras::Handshake => handshake,
+            Eras::Stateless => stateless,
+        }
+    }
+
     /// The part of the configuration that `h1::Connection` knows.
     #[must_use]
     pub fn h1(&self) -> h1::Limits {
@@ -250,6 +301,8 @@ impl Config {
             ("sessions_max", self.sessions_max),
             ("calls_per_session_max", self.calls_per_session_max),
             ("solo_calls_max", self.solo_calls_max),
+            ("listens_max", self.listens_max),
+            ("listen_uris_max", self.listen_uris_max),
             ("batch_max", self.batch_max),
             ("ring_frames_max", self.ring_frames_max),
             ("ring_bytes_max", self.ring_bytes_max),

@@ -64,6 +64,7 @@ impl Endpoint {
                 self.admit_messages(exchange, session, vec![BatchItem::Reply(reply)], now, out);
                 Ok(())
             }
+            (Kind::Stateless(_) | Kind::StatelessNotice(_), _) => Err(Reject::new(Refusal::MissingSession)),
             (Kind::Initialize(_) | Kind::Delete | Kind::Batch(_) | Kind::Open { .. }, _) => {
                 Err(Reject::new(Refusal::MissingSession))
             }

@@ -34,6 +34,10 @@ pub enum Kind {
     Reply(Reply),
     /// POST of an array, not empty, with no `initialize` in it, of at most `batch_max` messages.
     Batch(Vec<BatchItem>),
+    /// POST of a request of the stateless era.
+    Stateless(Stateless),
+    /// POST of a notice of the stateless era.
+    StatelessNotice(Notice),
     /// GET: opens the standalone stream, or resumes after an event.
     Open {
         /// `Last-Event-ID` as it came, untrusted, at most 128 bytes (C5).
@@ -41,6 +45,28 @@ pub enum Kind {
     },
     /// DELETE: ends the session.
     Delete,
+}
+
+/// A judged request of the stateless era: it stands alone, whatever session id it bears (R13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stateless {
+    /// The request.
+    pub request: Request,
+    /// What a `subscriptions/listen` asks for; `None` on every other method.
+    pub listen: Option<ListenFilter>,
+}
+
+/// The kinds of change that a `subscriptions/listen` asks for (Z10).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenFilter {
+    /// `toolsListChanged`
+    pub tools: bool,
+    /// `promptsListChanged`
+    pub prompts: bool,
+    /// `resourcesListChanged`
+    pub resources: bool,
+    /// `resourceSubscriptions`, at most `listen_uris_max`, without repetitions.
+    pub uris: Vec<Box<str>>,
 }
 
 /// A judged `initialize`.
@@ -106,7 +132,13 @@ impl Admitted {
     pub fn refuse(&self, refusal: Refusal) -> Reject {
         let id = match &self.kind {
             Kind::Initialize(Initialize { request, .. }) | Kind::Call(request) => Some(request.id.clone()),
-            Kind::Notice(_) | Kind::Reply(_) | Kind::Batch(_) | Kind::Open { .. } | Kind::Delete => None,
+            Kind::Stateless(Stateless { request, .. }) => Some(request.id.clone()),
+            Kind::Notice(_)
+            | Kind::Reply(_)
+            | Kind::Batch(_)
+            | Kind::StatelessNotice(_)
+            | Kind::Open { .. }
+            | Kind::Delete => None,
         };
         Reject::new(refusal).with_id(id).with_grant(self.grant.clone())
     }

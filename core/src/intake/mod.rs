@@ -34,7 +34,7 @@ use std::sync::Arc;
 use http::Method;
 use http::request::Parts;
 
-pub use admitted::{Accept, Admitted, BatchItem, IncomingNotice, Initialize, Kind};
+pub use admitted::{Accept, Admitted, BatchItem, IncomingNotice, Initialize, Kind, ListenFilter, Stateless};
 pub use body::NeedsBody;
 use host::Hosts;
 use origin::Origins;
