@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use smallvec::SmallVec;
 
 use crate::h1::Body;
+use crate::jsonrpc::code;
 use crate::session_id::SessionId;
 
 /// `Mcp-Session-Id`.
@@ -40,10 +41,35 @@ pub enum Head {
         /// The new session's id, in the answer to `initialize` only.
         session: Option<SessionId>,
     },
+    /// An error answer of the stateless era that has a status of its own (Z7).
+    Error(ErrorStatus),
     /// 202: notices and replies were taken (C1).
     Accepted,
     /// 204: the session is deleted, or a finished stream has nothing left.
     NoContent,
+}
+
+/// The statuses that error answers of the stateless era have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorStatus {
+    /// 400: the request does not fit.
+    BadRequest,
+    /// 404: the method is not known.
+    NotFound,
+}
+
+impl ErrorStatus {
+    /// The status of an error with this code; `None` is 200.
+    pub(crate) fn of(error: i64) -> Option<ErrorStatus> {
+        match error {
+            code::METHOD_NOT_FOUND => Some(ErrorStatus::NotFound),
+            code::INVALID_PARAMS
+            | code::HEADER_MISMATCH
+            | code::MISSING_CAPABILITY
+            | code::UNSUPPORTED_VERSION => Some(ErrorStatus::BadRequest),
+            _ => None,
+        }
+    }
 }
 
 /// A response as a codec writes it. Framing and `Date` are the codec's.
@@ -82,6 +108,13 @@ impl Response {
                 fields.push((ACCEL_BUFFERING, HeaderValue::from_static("no")));
                 push_session(session, &mut fields);
                 StatusCode::OK
+            }
+            Head::Error(status) => {
+                fields.push((header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
+                match status {
+                    ErrorStatus::BadRequest => StatusCode::BAD_REQUEST,
+                    ErrorStatus::NotFound => StatusCode::NOT_FOUND,
+                }
             }
             Head::Accepted => StatusCode::ACCEPTED,
             Head::NoContent => StatusCode::NO_CONTENT,

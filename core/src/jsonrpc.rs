@@ -159,6 +159,8 @@ pub mod code {
     pub const CANCELLED: i64 = -32800;
     /// A header field and the body disagree (stateless era).
     pub const HEADER_MISMATCH: i64 = -32020;
+    /// The client lacks a capability that the request needs (stateless era).
+    pub const MISSING_CAPABILITY: i64 = -32021;
     /// The protocol revision is not served (stateless era).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 }
@@ -215,7 +217,8 @@ fn write_method_and_params(method: &str, params: Option<&Json>, out: &mut BytesM
     out.put_u8(b'}');
 }
 
-fn write_string(text: &str, out: &mut BytesMut) {
+/// A JSON string.
+pub(crate) fn write_string(text: &str, out: &mut BytesMut) {
     // A string always encodes; were it not so, an empty one would still be valid JSON.
     let quoted = serde_json::to_string(text).unwrap_or_else(|_| String::from("\"\""));
     out.put_slice(quoted.as_bytes());

@@ -274,7 +274,9 @@ fn log_misdirected(head: &Parts, reject: &Reject) {
         Refusal::OriginNotAllowed => http::header::ORIGIN,
         _ => return,
     };
-    let value = head.headers.get(&name).map_or(&b""[..], |value| value.as_bytes());
+    let target = head.uri.authority().filter(|_| name == http::header::HOST);
+    let field = head.headers.get(&name).map_or(&b""[..], |value| value.as_bytes());
+    let value = target.map_or(field, |authority| authority.as_str().as_bytes());
     let shown = value.get(..64).unwrap_or(value).escape_ascii();
     tracing::warn!(field = name.as_str(), value = %shown, "refused: not on the allow-list");
 }

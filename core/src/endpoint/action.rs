@@ -292,7 +292,8 @@ pub enum Delivery {
         call: CallId,
         /// The request.
         request: Request,
-        /// The version that its session negotiated; `None` without sessions.
+        /// The version that its session negotiated, or that the request names in the stateless era; `None` with
+        /// sessions off.
         version: Option<Version>,
     },
     /// Say [`Event::Taken`] when it was taken.

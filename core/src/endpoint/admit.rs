@@ -9,6 +9,7 @@ use crate::reject::{Refusal, Reject};
 use crate::session_id::SessionRef;
 use crate::slab::Key;
 use crate::time::Timestamp;
+use crate::version::{Era, Version};
 
 use super::Endpoint;
 use super::action::{
@@ -51,7 +52,7 @@ impl Endpoint {
             (Kind::Call(request), Some(session)) => {
                 self.admit_calls(exchange, session, vec![BatchItem::Request(request)], false, now, out)
             }
-            (Kind::Call(request), None) => self.admit_solo(exchange, request, now, out),
+            (Kind::Call(request), None) => self.admit_solo(exchange, request, Era::Handshake, now, out),
             (Kind::Batch(items), Some(session)) => self.admit_batch(exchange, session, items, now, out),
             (Kind::Open { last_event_id }, Some(session)) => {
                 self.admit_open(exchange, session, last_event_id, now, out).map_err(Reject::new)
@@ -64,7 +65,17 @@ impl Endpoint {
                 self.admit_messages(exchange, session, vec![BatchItem::Reply(reply)], now, out);
                 Ok(())
             }
-            (Kind::Stateless(_) | Kind::StatelessNotice(_), _) => Err(Reject::new(Refusal::MissingSession)),
+            (Kind::Stateless(request), _) if request.listen.is_some() => {
+                self.admit_listen(exchange, request, now, out)
+            }
+            (Kind::Stateless(request), _) => {
+                self.admit_solo(exchange, request.request, Era::Stateless, now, out)
+            }
+            (Kind::StatelessNotice(notice), _) => {
+                let notice = IncomingNotice { notice, cancels: None };
+                self.admit_messages(exchange, None, vec![BatchItem::Notice(notice)], now, out);
+                Ok(())
+            }
             (Kind::Initialize(_) | Kind::Delete | Kind::Batch(_) | Kind::Open { .. }, _) => {
                 Err(Reject::new(Refusal::MissingSession))
             }
@@ -162,11 +173,12 @@ impl Endpoint {
         Ok(())
     }
 
-    /// A request that stands alone (S12): its stream lives and dies with its exchange.
+    /// A request that stands alone (S12, Z11): its stream lives and dies with its exchange.
     fn admit_solo(
         &mut self,
         exchange: Key,
         request: Request,
+        era: Era,
         now: Timestamp,
         out: &mut Actions,
     ) -> Result<(), Reject> {
@@ -179,10 +191,15 @@ impl Endpoint {
         }
         let mut stream = Stream::of_calls(1, core::iter::once(request.id.clone()), false);
         stream.carrier = Some(exchange);
+        stream.era = era;
         self.carry(exchange, Carries::Solo(Box::new(stream)));
         self.await_first_output(exchange, now);
         let call = CallId { home: Home::Exchange(exchange), index: 0 };
-        deliver(exchange, None, Delivery::Call { call, request, version: None }, out);
+        let version = match era {
+            Era::Stateless => Some(Version::V2026_07_28),
+            Era::Handshake => None,
+        };
+        deliver(exchange, None, Delivery::Call { call, request, version }, out);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 pub struct Budget {
     sessions: AtomicUsize,
     solo_calls: AtomicUsize,
+    listens: AtomicUsize,
     buffered_bytes: AtomicUsize,
 }
 
@@ -44,6 +45,14 @@ impl Budget {
 
     pub(super) fn free_solo_call(&self) {
         give_back(&self.solo_calls, 1);
+    }
+
+    pub(super) fn take_listen(&self, max: usize) -> bool {
+        take_one(&self.listens, max)
+    }
+
+    pub(super) fn free_listen(&self) {
+        give_back(&self.listens, 1);
     }
 
     /// Follows a ring from `before` to `after` bytes.

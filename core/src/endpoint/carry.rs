@@ -163,7 +163,11 @@ impl Endpoint {
         match exchange.carries {
             // No response is under way: a caller's mistake, without consequence.
             Carries::Nothing | Carries::Establish { .. } | Carries::Messages { .. } => return,
-            Carries::Complete | Carries::Tail | Carries::Stream { .. } | Carries::Solo(_) => {}
+            Carries::Complete
+            | Carries::Tail
+            | Carries::Stream { .. }
+            | Carries::Solo(_)
+            | Carries::Listen(_) => {}
         }
         let Some(exchange) = self.end_exchange(key, now) else { return };
         if let Some(session) = exchange.establishes {
@@ -198,7 +202,11 @@ impl Endpoint {
                     out.push(Action::Cancel { call, reason: CancelReason::Disconnected });
                 }
             }
-            Carries::Nothing | Carries::Messages { .. } | Carries::Complete | Carries::Tail => {}
+            Carries::Nothing
+            | Carries::Listen(_)
+            | Carries::Messages { .. }
+            | Carries::Complete
+            | Carries::Tail => {}
         }
         if let Some(session) = exchange.establishes {
             self.happen(session, Happening::Leave, now, out);
@@ -215,7 +223,7 @@ impl Endpoint {
         exchange.half_closed = true;
         let lost = match &exchange.carries {
             Carries::Stream { .. } => exchange.head_sent,
-            Carries::Solo(_) => true,
+            Carries::Solo(_) | Carries::Listen(_) => true,
             Carries::Nothing
             | Carries::Establish { .. }
             | Carries::Messages { .. }
@@ -232,9 +240,13 @@ impl Endpoint {
     pub(super) fn end_exchange(&mut self, key: Key, now: Timestamp) -> Option<super::exchange::Exchange> {
         self.disarm_exchange(key);
         let exchange = self.exchanges.remove(key)?;
-        if let Carries::Solo(stream) = &exchange.carries {
+        if let Some(stream) = exchange.carries.solo() {
             self.budget.ring_changed(stream.ring.bytes(), 0);
-            self.budget.free_solo_call();
+            if self.listens.remove(&key) {
+                self.budget.free_listen();
+            } else {
+                self.budget.free_solo_call();
+            }
         }
         if let Some(session) = exchange.session.and_then(|session| self.sessions.get_mut(session)) {
             session.exchanges = session.exchanges.saturating_sub(1);
@@ -322,7 +334,7 @@ impl Endpoint {
         let exchange = self.exchanges.get(key)?;
         match (&exchange.carries, exchange.session) {
             (Carries::Stream { number }, Some(session)) => Some(Home::Session { session, stream: *number }),
-            (Carries::Solo(_), _) => Some(Home::Exchange(key)),
+            (Carries::Solo(_) | Carries::Listen(_), _) => Some(Home::Exchange(key)),
             (_, _) => None,
         }
     }

@@ -62,6 +62,10 @@ impl Endpoint {
         for key in self.standalone_carriers() {
             self.end_standalone(key, now, out);
         }
+        let listens: Vec<Key> = self.listens.iter().copied().collect();
+        for key in listens {
+            self.complete_listen(key, out);
+        }
         for key in self.session_keys() {
             self.happen(key, Happening::ShutdownBegin, now, out);
             self.end_if_drained(key, now, out);
@@ -91,14 +95,14 @@ impl Endpoint {
                 out.push(Action::Cancel { call, reason: CancelReason::Discarded });
                 self.reject_exchange(key, reject, now, out);
             }
-            Carries::Stream { .. } | Carries::Solo(_) if !exchange.head_sent => {
+            Carries::Stream { .. } | Carries::Solo(_) | Carries::Listen(_) if !exchange.head_sent => {
                 let home = self.home_of(key);
                 self.commit_to_stream(key, true, now, out);
                 if let Some(home) = home {
                     self.release_held(home, out);
                 }
             }
-            Carries::Stream { .. } | Carries::Solo(_) => {
+            Carries::Stream { .. } | Carries::Solo(_) | Carries::Listen(_) => {
                 let comment_at = exchange.last_sent.after(self.config.comment_every);
                 if comment_at > now {
                     return self.arm_exchange(key, comment_at);
@@ -166,7 +170,7 @@ impl Endpoint {
             Carries::Messages { .. } | Carries::Nothing => {
                 self.reject_exchange(key, Reject::new(Refusal::ShuttingDown), now, out);
             }
-            Carries::Stream { .. } | Carries::Tail | Carries::Complete => {}
+            Carries::Stream { .. } | Carries::Listen(_) | Carries::Tail | Carries::Complete => {}
         }
     }
 

@@ -11,6 +11,7 @@ use crate::jsonrpc::RequestId;
 use crate::slab::Key;
 use crate::time::Timestamp;
 
+use super::listen::Listen;
 use super::stream::Stream;
 
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(super) enum Carries {
     Stream { number: u32 },
     /// A stream without a session.
     Solo(Box<Stream>),
+    /// A `subscriptions/listen` stream.
+    Listen(Box<Listen>),
     /// Notices and replies; 202 goes out when so many more were taken.
     Messages { waiting: u16 },
     /// The last frames of something that is over elsewhere.
@@ -75,10 +78,28 @@ impl Exchange {
 impl Carries {
     /// The stream that lives here.
     pub(super) fn solo(&self) -> Option<&Stream> {
-        if let Carries::Solo(stream) = self { Some(stream) } else { None }
+        match self {
+            Carries::Solo(stream) => Some(stream),
+            Carries::Listen(listen) => Some(&listen.stream),
+            Carries::Nothing
+            | Carries::Establish { .. }
+            | Carries::Stream { .. }
+            | Carries::Messages { .. }
+            | Carries::Tail
+            | Carries::Complete => None,
+        }
     }
 
     pub(super) fn solo_mut(&mut self) -> Option<&mut Stream> {
-        if let Carries::Solo(stream) = self { Some(stream) } else { None }
+        match self {
+            Carries::Solo(stream) => Some(stream),
+            Carries::Listen(listen) => Some(&mut listen.stream),
+            Carries::Nothing
+            | Carries::Establish { .. }
+            | Carries::Stream { .. }
+            | Carries::Messages { .. }
+            | Carries::Tail
+            | Carries::Complete => None,
+        }
     }
 }

@@ -14,6 +14,7 @@ mod event_id;
 mod exchange;
 mod invariants;
 pub mod life;
+mod listen;
 mod output;
 mod resume;
 mod ring;
@@ -24,6 +25,7 @@ mod store;
 mod stream;
 mod timers;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::config::Config;
@@ -40,6 +42,7 @@ pub use action::{
 };
 pub use budget::Budget;
 pub use carry::Frames;
+pub use listen::Topic;
 pub use stats::Stats;
 
 use exchange::{Carries, Exchange};
@@ -60,9 +63,14 @@ pub struct Endpoint {
     entropy: Box<dyn Entropy>,
     sessions: Slab<Session>,
     exchanges: Slab<Exchange>,
+    /// The exchanges that carry a `subscriptions/listen`.
+    listens: BTreeSet<Key>,
     timers: Timers,
     shutdown: Option<Timestamp>,
     counters: Counters,
+    /// Calls so far, for the check of invariants.
+    #[cfg(debug_assertions)]
+    calls: u64,
 }
 
 impl Endpoint {
@@ -77,9 +85,12 @@ impl Endpoint {
             entropy,
             sessions: Slab::new(),
             exchanges: Slab::new(),
+            listens: BTreeSet::new(),
             timers: Timers::default(),
             shutdown: None,
             counters: Counters::default(),
+            #[cfg(debug_assertions)]
+            calls: 0,
         }
     }
 

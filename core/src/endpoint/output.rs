@@ -3,11 +3,12 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::answer::Head;
+use crate::answer::{ErrorStatus, Head};
 use crate::h1::Body;
 use crate::jsonrpc::{self, ErrorObject, RequestId, code};
 use crate::slab::Key;
 use crate::time::Timestamp;
+use crate::version::Era;
 
 use super::Endpoint;
 use super::action::{Actions, CallId, Home, Outbound, SendError, Target};
@@ -38,7 +39,10 @@ impl Endpoint {
         match message {
             Outbound::Initialized { .. } => Err(SendError::Misplaced(Box::new(message))),
             Outbound::Result { .. } | Outbound::Error { .. } => {
-                self.answer(call, self.answer_text(&id, &message), now, out);
+                let text = self.answer_text(&id, &message);
+                if !self.answer_with_status(call, &message, &text, out) {
+                    self.answer(call, text, now, out);
+                }
                 Ok(())
             }
             Outbound::Notice { .. } => self.send_in_call(call, message, now, out),
@@ -240,6 +244,27 @@ impl Endpoint {
         for text in held {
             self.push(home, &text, Weight::Final, out);
         }
+    }
+
+    /// In the stateless era some errors have a status of their own, as long as no head is out (Z7). They are
+    /// JSON whatever the client accepts, as refusals are.
+    fn answer_with_status(
+        &mut self,
+        call: CallId,
+        message: &Outbound,
+        text: &Bytes,
+        out: &mut Actions,
+    ) -> bool {
+        let Outbound::Error { error } = message else { return false };
+        let Some(status) = ErrorStatus::of(error.code) else { return false };
+        let stream = self.stream(call.home).filter(|stream| stream.era == Era::Stateless);
+        let carrier = stream.and_then(|stream| stream.carrier);
+        let Some(key) = carrier.filter(|key| self.exchanges.get(*key).is_some_and(|e| !e.head_sent)) else {
+            return false;
+        };
+        self.drop_stream_at(call.home);
+        self.respond_whole(key, Head::Error(status), Body::Full(text.clone()), out);
+        true
     }
 
     /// The answer to a call: as JSON while that is possible and wanted, else on its stream.

@@ -155,6 +155,7 @@ impl Ring {
     }
 
     /// The sum that `bytes` must equal.
+    #[cfg(debug_assertions)]
     pub(super) fn recomputed_bytes(&self) -> usize {
         self.frames.iter().map(|frame| frame.bytes.len()).sum()
     }

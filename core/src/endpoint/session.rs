@@ -34,6 +34,8 @@ pub(super) struct Session {
     pub(super) streams_opened: u32,
     /// Priming events ever sent, so that each has an id of its own.
     pub(super) primed: u32,
+    /// Resources whose changes it wants to be told of.
+    pub(super) uris: Vec<Box<str>>,
     /// Requests to the client without a reply.
     pub(super) asked: SmallVec<[Asked; 1]>,
     /// Exchanges in flight.

@@ -87,6 +87,7 @@ impl Endpoint {
             streams: Vec::new(),
             streams_opened: 0,
             primed: 0,
+            uris: Vec::new(),
             asked: SmallVec::new(),
             exchanges: 0,
             calls: 0,

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::jsonrpc::RequestId;
 use crate::slab::Key;
 use crate::time::Timestamp;
+use crate::version::Era;
 
 use super::ring::Ring;
 
@@ -19,6 +20,8 @@ pub(super) struct Stream {
     pub(super) number: u32,
     /// The calls it answers, in the order of their batch; none on the standalone stream.
     pub(super) calls: SmallVec<[Call; 1]>,
+    /// Decides what an error answer's status is (Z7).
+    pub(super) era: Era,
     /// Whether the calls came as an array and a JSON answer must be one.
     pub(super) batch: bool,
     pub(super) ring: Ring,
@@ -67,6 +70,7 @@ impl Stream {
         Stream {
             number,
             calls,
+            era: Era::Handshake,
             batch,
             ring: Ring::new(),
             carrier: None,

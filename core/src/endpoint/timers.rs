@@ -77,6 +77,11 @@ impl Timers {
         self.sets.get(kind as usize).into_iter().flatten()
     }
 
+    #[cfg(debug_assertions)]
+    pub(super) fn has(&self, kind: Kind, due: Due) -> bool {
+        self.sets.get(kind as usize).is_some_and(|set| set.contains(&due))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.sets.iter().map(BTreeSet::len).sum()
     }
