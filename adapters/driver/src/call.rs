@@ -71,13 +71,14 @@ impl Call {
         self.request.params.as_ref()
     }
 
-    /// The version that the session negotiated; `None` outside sessions.
+    /// The version that the session negotiated, or that the request names in the stateless era; `None` with
+    /// sessions off.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         self.version
     }
 
-    /// The session it came in; `None` with sessions off.
+    /// The session it came in; `None` in the stateless era and with sessions off.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         self.origin.session.as_ref()
@@ -157,6 +158,11 @@ impl Call {
     /// Returns when [`is_cancelled`](Call::is_cancelled) becomes true.
     pub async fn cancelled(&self) {
         self.line.state.cancelled.wait().await;
+    }
+
+    /// Waits, on the server's runtime.
+    pub async fn sleep(&self, time: Duration) {
+        self.line.port.sleep(time).await;
     }
 
     /// Lets the client poll for the answer: the response ends now, and the client comes back for what

@@ -179,9 +179,9 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
             return false;
         }
         let at = serving.at;
-        let (now, port) = (self.server.now(), self.server.port());
+        let now = self.server.now();
         let Some(shard) = self.server.shard(at.shard) else { return false };
-        let pulled = shard.pull(at.exchange, budget, &mut self.frames, now, &*self.server, &port);
+        let pulled = shard.pull(at.exchange, budget, &mut self.frames, now, &*self.server, &self.server.port);
         let mut sent = Ok(());
         for frame in self.frames.drain() {
             sent = sent.and_then(|()| self.h1.send(frame, now));

@@ -187,9 +187,9 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
             None => None,
         };
         let shard = shard.unwrap_or_else(|| self.server.any_shard());
-        let (now, port) = (self.server.now(), self.server.port());
+        let now = self.server.now();
         let Some(shard) = self.server.shard(shard) else { return };
-        let at = shard.admit(admitted, who.clone(), now, &self.mailbox, &*self.server, &port);
+        let at = shard.admit(admitted, who.clone(), now, &self.mailbox, &*self.server, &self.server.port);
         self.pulling = false;
         self.stage = Stage::Serving(Box::new(Serving { at, head, who }));
     }
@@ -236,7 +236,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
 
     pub(crate) fn tell(&self, at: At, event: impl FnOnce(ExchangeId) -> Event) {
         if let Some(shard) = self.server.shard(at.shard) {
-            shard.handle(event(at.exchange), self.server.now(), &*self.server, &self.server.port());
+            shard.handle(event(at.exchange), self.server.now(), &*self.server, &self.server.port);
         }
     }
 }

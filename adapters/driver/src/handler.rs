@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::call::Call;
+use crate::service::Publisher;
 use crate::session::Session;
 
 /// An MCP server's behaviour.
@@ -26,6 +27,11 @@ pub trait Handler: Send + Sync + 'static {
     fn authorize(&self, head: &Parts) -> Access {
         let _ = head;
         Access::anyone()
+    }
+
+    /// The server starts. With `publisher` the application tells clients of changes.
+    fn started(&self, publisher: Publisher) {
+        let _ = publisher;
     }
 
     /// Answers `initialize`. Returning `Err` refuses the session: the client gets the error and no id.

@@ -19,17 +19,19 @@ mod service;
 mod session;
 mod shard;
 mod signal;
+mod stamp;
 mod stats_json;
 
 pub use call::Call;
 pub use handler::{Access, Denied, Handler, Initialize, Initialized, Notice, SessionRefused};
 pub use request::RequestError;
 pub use runtime::{Io, Runtime};
-pub use service::{ServerStats, Service};
+pub use service::{Publisher, ServerStats, Service};
 pub use session::Session;
+pub use stamp::{CacheScope, Stamp};
 
-pub use mcp_http_core::config::{AllowedHosts, Config, ConfigError, SessionMode};
-pub use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal, SendError};
+pub use mcp_http_core::config::{AllowedHosts, Config, ConfigError, Eras, Publishes, SessionMode};
+pub use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal, SendError, Topic};
 pub use mcp_http_core::json::Json;
 pub use mcp_http_core::jsonrpc::{ErrorObject, code};
 pub use mcp_http_core::version::Version;

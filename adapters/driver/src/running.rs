@@ -52,7 +52,7 @@ impl Running {
         origin: Origin,
     ) -> Option<Running> {
         let handler = Arc::clone(&server.handler);
-        let port = server.port();
+        let port: Arc<dyn Port> = Arc::<Inner<H, R>>::clone(server);
         let (work, to): (Pin<Box<dyn Future<Output = Done> + Send>>, To) = match (delivery, line) {
             (Delivery::Initialize { request, negotiated, .. }, Some(line)) => {
                 let request = Initialize { params: request.params, negotiated, origin };

@@ -11,7 +11,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use mcp_http_core::config::{Config, ConfigError};
-use mcp_http_core::endpoint::{Budget, CallId, Endpoint, Event, Outbound, SendError, Stats, Target};
+use mcp_http_core::endpoint::{
+    Budget, CallId, Endpoint, Event, Outbound, SendError, SessionKey, Stats, Target, Topic,
+};
 use mcp_http_core::intake::Intake;
 use mcp_http_core::reject::Refusal;
 use mcp_http_core::session_id::ShardId;
@@ -26,6 +28,9 @@ use crate::runtime::{Io, Runtime};
 use crate::session::Session;
 use crate::shard::{Change, Shard, Told};
 use crate::signal::Flag;
+
+/// The drain time of who does not want to wait: enough to write what the failed calls answer.
+const NOW: Duration = Duration::from_millis(200);
 
 /// A server without its sockets. Cheap to clone.
 pub struct Service<H, R>(pub(crate) Arc<Inner<H, R>>);
@@ -44,7 +49,7 @@ pub(crate) struct Inner<H, R> {
     /// Set when the shutdown has nothing left to wait for.
     pub(crate) down: Flag,
     /// This, as calls and sessions see it.
-    port: Weak<Inner<H, R>>,
+    pub(crate) port: Weak<dyn Port>,
 }
 
 #[derive(Default)]
@@ -86,7 +91,7 @@ impl<H: Handler, R: Runtime> Service<H, R> {
             Endpoint::new(Arc::clone(&config), Arc::clone(&budget), ShardId(shard), Box::new(SystemEntropy))
         };
         let shards = (0..shards.max(1)).map(|shard| Shard::new(ShardId(shard), endpoint(shard))).collect();
-        let inner = Arc::new_cyclic(|port| Inner {
+        let inner = Arc::new_cyclic(|port: &Weak<Inner<H, R>>| Inner {
             handler: Arc::new(handler),
             epoch: runtime.now(),
             runtime,
@@ -97,10 +102,11 @@ impl<H: Handler, R: Runtime> Service<H, R> {
             connections: Mutex::default(),
             refusals: Mutex::default(),
             down: Flag::default(),
-            port: Weak::clone(port),
+            port: Weak::<Inner<H, R>>::clone(port),
         });
         let service = Service(inner);
         service.start_timers();
+        service.0.handler.started(service.publisher());
         Ok(service)
     }
 
@@ -120,9 +126,15 @@ impl<H: Handler, R: Runtime> Service<H, R> {
         self.shutdown_until(until).await;
     }
 
-    /// The same with a drain time of zero.
+    /// The same with hardly any time: what is left is failed at once.
     pub async fn shutdown_now(&self) {
-        self.shutdown_until(self.0.now()).await;
+        self.shutdown_until(self.0.now().after(NOW)).await;
+    }
+
+    /// What tells clients of changes.
+    #[must_use]
+    pub fn publisher(&self) -> Publisher {
+        Publisher(Weak::clone(&self.0.port))
     }
 
     /// The counters, now.
@@ -151,7 +163,7 @@ impl<H: Handler, R: Runtime> Service<H, R> {
             connections.open.values().cloned().collect()
         };
         for shard in &inner.shards {
-            shard.handle(Event::Shutdown { until }, inner.now(), &**inner, &inner.port());
+            shard.handle(Event::Shutdown { until }, inner.now(), &**inner, &inner.port);
         }
         open.iter().for_each(|mailbox| mailbox.post(Order::Retire));
         // Whoever closes the last connection looks whether that was all; at the deadline all go.
@@ -187,7 +199,7 @@ async fn run_timer<H: Handler, R: Runtime>(server: Weak<Inner<H, R>>, index: usi
         let Some(shard) = inner.shards.get(index) else { return Poll::Ready(()) };
         loop {
             // Expiry is judged by the clock, not by the timer having fired.
-            let Some(next) = shard.tick(inner.now(), cx, &*inner, &inner.port()) else {
+            let Some(next) = shard.tick(inner.now(), cx, &*inner, &inner.port) else {
                 sleep = None;
                 return Poll::Pending;
             };
@@ -213,14 +225,6 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
         // Past the clock's range is as good as a year.
         const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         self.epoch.checked_add(at.since_origin()).unwrap_or_else(|| self.runtime.now() + FAR)
-    }
-
-    pub(crate) fn port(&self) -> Arc<dyn Port> {
-        match self.port.upgrade() {
-            Some(port) => port,
-            // Only while this very value is being dropped, when nobody is left to send anything.
-            None => Arc::new(Nowhere),
-        }
     }
 
     pub(crate) fn shard(&self, id: ShardId) -> Option<&Shard> {
@@ -285,19 +289,34 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
 impl<H: Handler, R: Runtime> Port for Inner<H, R> {
     fn send(&self, shard: ShardId, to: Target, message: Outbound) -> Result<(), SendError> {
         match self.shard(shard) {
-            Some(shard) => shard.send(to, message, self.now(), self, &self.port()),
+            Some(shard) => shard.send(to, message, self.now(), self, &self.port),
             None => Err(SendError::Gone(Box::new(message))),
         }
     }
 
     fn handle(&self, shard: ShardId, event: Event) {
         if let Some(shard) = self.shard(shard) {
-            shard.handle(event, self.now(), self, &self.port());
+            shard.handle(event, self.now(), self, &self.port);
         }
     }
 
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(self.runtime.sleep_until(self.instant(self.now().after(time))))
+    }
+
+    fn publish(&self, topic: &Topic) -> usize {
+        let told = |shard: &Shard| shard.publish(topic, self.now(), self, &self.port);
+        self.shards.iter().map(told).sum()
+    }
+
+    fn subscribe(&self, shard: ShardId, session: SessionKey, uri: &str) -> bool {
+        self.shard(shard).is_some_and(|shard| shard.subscribe(session, uri))
+    }
+
+    fn unsubscribe(&self, shard: ShardId, session: SessionKey, uri: &str) {
+        if let Some(shard) = self.shard(shard) {
+            shard.unsubscribe(session, uri);
+        }
     }
 
     fn forget(&self, shard: ShardId, call: CallId) {
@@ -335,19 +354,20 @@ impl<H: Handler, R: Runtime> Told for Inner<H, R> {
     }
 }
 
-/// Where nothing arrives.
-struct Nowhere;
+/// Tells clients that something changed. Cheap to clone; of no effect once the server is gone.
+#[derive(Clone)]
+pub struct Publisher(pub(crate) Weak<dyn Port>);
 
-impl Port for Nowhere {
-    fn send(&self, _: ShardId, _: Target, message: Outbound) -> Result<(), SendError> {
-        Err(SendError::Gone(Box::new(message)))
+impl Publisher {
+    /// Tells everyone who asked: `subscriptions/listen` streams, and sessions, on their standalone streams.
+    /// Returns how many were told. [`Config::publishes`] has to name the kind, or nobody can ask.
+    pub fn publish(&self, topic: &Topic) -> usize {
+        self.0.upgrade().map_or(0, |port| port.publish(topic))
     }
+}
 
-    fn handle(&self, _: ShardId, _: Event) {}
-
-    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(std::future::ready(()))
+impl std::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Publisher")
     }
-
-    fn forget(&self, _: ShardId, _: CallId) {}
 }

@@ -78,6 +78,19 @@ impl Session {
         self.0.requests.ask(route, method, params, timeout).await
     }
 
+    /// From now on the client is told when `uri` changes, on the standalone stream. Returns whether it will be:
+    /// not if the session is over, or has asked for as many as it may (`listen_uris_max`).
+    pub fn subscribe(&self, uri: &str) -> bool {
+        self.0.port.upgrade().is_some_and(|port| port.subscribe(self.0.shard, self.0.key, uri))
+    }
+
+    /// The client is not told of `uri` any more.
+    pub fn unsubscribe(&self, uri: &str) {
+        if let Some(port) = self.0.port.upgrade() {
+            port.unsubscribe(self.0.shard, self.0.key, uri);
+        }
+    }
+
     /// Ends the session; its calls are cancelled, and its id answers 404. Again does nothing.
     pub fn end(&self) {
         if let Some(port) = self.0.port.upgrade() {

@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 
 use mcp_http_core::endpoint::{
     Action, Actions, CallId, Delivery, DiscardReason, EndReason, Endpoint, Event, ExchangeId, Frames,
-    Outbound, Principal, Pulled, SendError, SessionKey, Target,
+    Outbound, Principal, Pulled, SendError, SessionKey, Target, Topic,
 };
 use mcp_http_core::intake::Admitted;
 use mcp_http_core::reject::Reject;
@@ -96,7 +96,7 @@ impl Shard {
         now: Timestamp,
         from: &Arc<Mailbox>,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) -> At {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -115,7 +115,7 @@ impl Shard {
         event: Event,
         now: Timestamp,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) {
         let over = match &event {
             Event::Flushed { exchange } | Event::Gone { exchange } => Some(*exchange),
@@ -136,7 +136,7 @@ impl Shard {
         message: Outbound,
         now: Timestamp,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) -> Result<(), SendError> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -152,7 +152,7 @@ impl Shard {
         into: &mut Frames,
         now: Timestamp,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) -> Pulled {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -161,13 +161,35 @@ impl Shard {
         pulled
     }
 
+    pub(crate) fn publish(
+        &self,
+        topic: &Topic,
+        now: Timestamp,
+        server: &(impl Told + ?Sized),
+        port: &Weak<dyn Port>,
+    ) -> usize {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let told = state.endpoint.publish(topic, &mut state.actions);
+        self.carry_out(guard, now, server, port);
+        told
+    }
+
+    pub(crate) fn subscribe(&self, session: SessionKey, uri: &str) -> bool {
+        self.lock().endpoint.subscribe(session, uri)
+    }
+
+    pub(crate) fn unsubscribe(&self, session: SessionKey, uri: &str) {
+        self.lock().endpoint.unsubscribe(session, uri);
+    }
+
     /// Does what is due; returns when to come again. The caller's task is woken if that becomes earlier.
     pub(crate) fn tick(
         &self,
         now: Timestamp,
         cx: &Context<'_>,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) -> Option<Timestamp> {
         loop {
             let mut guard = self.lock();
@@ -203,7 +225,7 @@ impl Shard {
         mut guard: MutexGuard<'a, State>,
         now: Timestamp,
         server: &(impl Told + ?Sized),
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) {
         self.resolve(&mut guard, port);
         if guard.draining || guard.queue.is_empty() {
@@ -223,12 +245,12 @@ impl Shard {
         guard.draining = false;
     }
 
-    fn resolve(&self, state: &mut State, port: &Arc<dyn Port>) {
+    fn resolve(&self, state: &mut State, port: &Weak<dyn Port>) {
         let State { actions, queue, peers, sessions, lines, .. } = state;
         for action in actions.drain() {
             let task = match action {
                 Action::CreateSession { session, id } => {
-                    let handle = self.handle_of(session, id, Arc::downgrade(port));
+                    let handle = self.handle_of(session, id, Weak::clone(port));
                     if sessions.len() <= session.index() {
                         sessions.resize_with(session.index() + 1, || None);
                     }
@@ -298,12 +320,13 @@ impl Shard {
         &self,
         delivery: &Delivery,
         lines: &mut BTreeMap<CallId, Arc<LineState>>,
-        port: &Arc<dyn Port>,
+        port: &Weak<dyn Port>,
     ) -> Option<Line> {
         let (Delivery::Initialize { call, .. } | Delivery::Call { call, .. }) = delivery else { return None };
+        let port = port.upgrade()?;
         let state = Arc::new(LineState::default());
         lines.insert(*call, Arc::clone(&state));
-        Some(Line { port: Arc::clone(port), shard: self.id, call: *call, state })
+        Some(Line { port, shard: self.id, call: *call, state })
     }
 }
 
