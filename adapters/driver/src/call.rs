@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::request::Parts;
-use mcp_http_core::endpoint::{CallId, Event, Outbound, Principal, SendError, Target};
+use mcp_http_core::endpoint::{CallId, Event, Outbound, SendError, Target};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{ErrorObject, Request, RequestId};
 use mcp_http_core::session_id::ShardId;
@@ -14,10 +13,11 @@ use mcp_http_core::version::Version;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::handler::{Origin, decode_params};
+use crate::handler::decode_params;
+use crate::origin::{Origin, origin_getters};
 use crate::port::Port;
-use crate::request::{RequestError, Route};
-use crate::session::Session;
+use crate::request::RequestError;
+use crate::route::Route;
 use crate::signal::{Flag, Permit};
 
 /// A request that waits for its answer.
@@ -78,23 +78,7 @@ impl Call {
         self.version
     }
 
-    /// The session it came in; `None` in the stateless era and with sessions off.
-    #[must_use]
-    pub fn session(&self) -> Option<&Session> {
-        self.origin.session.as_ref()
-    }
-
-    /// Who the auth hook says it is.
-    #[must_use]
-    pub fn principal(&self) -> Option<&Principal> {
-        self.origin.principal.as_ref()
-    }
-
-    /// The HTTP request's head: of this call, not of the session's first request.
-    #[must_use]
-    pub fn head(&self) -> &Parts {
-        &self.origin.head
-    }
+    origin_getters!();
 
     /// Sends a progress notification, if the client asked for progress. It may be left out when the client
     /// does not keep up.
@@ -138,14 +122,7 @@ impl Call {
         timeout: Duration,
     ) -> Result<Json, RequestError> {
         let Some(session) = self.session() else { return Err(RequestError::Gone) };
-        let route = Route {
-            port: &*self.line.port,
-            shard: self.line.shard,
-            target: Target::Call(self.line.call),
-            writable: &self.line.state.writable,
-            over: &self.line.state.cancelled,
-        };
-        session.0.requests.ask(route, method, params, timeout).await
+        session.0.requests.ask(self.line.route(), method, params, timeout).await
     }
 
     /// Whether nobody waits for the answer any more: the client cancelled it, the session ended, or, where a
@@ -185,13 +162,16 @@ impl Line {
         params: Option<Json>,
         droppable: bool,
     ) -> Result<(), SendError> {
-        let mut message = Outbound::Notice { method, params, droppable };
-        loop {
-            match self.port.send(self.shard, Target::Call(self.call), message) {
-                Err(SendError::Full(back)) => message = *back,
-                sent => return sent,
-            }
-            self.state.writable.take().await;
+        self.route().send(Outbound::Notice { method, params, droppable }).await
+    }
+
+    fn route(&self) -> Route<'_> {
+        Route {
+            port: &*self.port,
+            shard: self.shard,
+            target: Target::Call(self.call),
+            writable: &self.state.writable,
+            over: &self.state.cancelled,
         }
     }
 }

@@ -12,8 +12,9 @@ use mcp_http_core::intake::{Admitted, NeedsBody, Verdict};
 use mcp_http_core::reject::{Refusal, Reject};
 
 use crate::connection::Connection;
-use crate::handler::{Access, AccessFuture, Denied, Handler, Judgement, Origin};
+use crate::handler::{Access, AccessFuture, Denied, Handler, Judgement};
 use crate::mailbox::{At, Handed};
+use crate::origin::Origin;
 use crate::running::Running;
 use crate::runtime::{Io, Runtime};
 

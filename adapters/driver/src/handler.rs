@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use http::HeaderValue;
 use http::request::Parts;
@@ -14,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::call::Call;
+use crate::origin::{Origin, origin_getters};
 use crate::service::Publisher;
 use crate::session::Session;
 
@@ -138,14 +138,6 @@ pub struct Initialize {
     pub(crate) origin: Origin,
 }
 
-/// Where a message came from.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    pub(crate) session: Option<Session>,
-    pub(crate) principal: Option<Principal>,
-    pub(crate) head: Arc<Parts>,
-}
-
 impl Initialize {
     /// The version that will be answered with, unless [`Initialized::version`] says otherwise.
     #[must_use]
@@ -161,23 +153,7 @@ impl Initialize {
         decode_params(self.params.as_ref())
     }
 
-    /// The session that is being opened; `None` with sessions off.
-    #[must_use]
-    pub fn session(&self) -> Option<&Session> {
-        self.origin.session.as_ref()
-    }
-
-    /// Who the auth hook says it is.
-    #[must_use]
-    pub fn principal(&self) -> Option<&Principal> {
-        self.origin.principal.as_ref()
-    }
-
-    /// The HTTP request's head.
-    #[must_use]
-    pub fn head(&self) -> &Parts {
-        &self.origin.head
-    }
+    origin_getters!();
 }
 
 /// The answer that accepts an `initialize`.
@@ -260,23 +236,7 @@ impl Notice {
         decode_params(self.notice.params.as_ref())
     }
 
-    /// The session it came in.
-    #[must_use]
-    pub fn session(&self) -> Option<&Session> {
-        self.origin.session.as_ref()
-    }
-
-    /// Who the auth hook says it is.
-    #[must_use]
-    pub fn principal(&self) -> Option<&Principal> {
-        self.origin.principal.as_ref()
-    }
-
-    /// The HTTP request's head.
-    #[must_use]
-    pub fn head(&self) -> &Parts {
-        &self.origin.head
-    }
+    origin_getters!();
 }
 
 /// Absent parameters are `{}` to a type that can do without any.

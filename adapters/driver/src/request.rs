@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_http_core::endpoint::{Event, Outbound, SendError, Target};
+use mcp_http_core::endpoint::{Event, Outbound, SendError};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{Reply, RequestId};
-use mcp_http_core::session_id::ShardId;
 
-use crate::port::Port;
-use crate::signal::{Flag, Permit};
+use crate::route::Route;
 
 /// Why a request to the client has no result.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -54,16 +52,6 @@ struct Slot(Mutex<Waiting>);
 struct Waiting {
     reply: Option<Result<Json, Json>>,
     waker: Option<Waker>,
-}
-
-/// Where a request goes, and what tells that it is in vain.
-pub(crate) struct Route<'a> {
-    pub(crate) port: &'a dyn Port,
-    pub(crate) shard: ShardId,
-    pub(crate) target: Target,
-    pub(crate) writable: &'a Permit,
-    /// Set when the call is cancelled or the session is over.
-    pub(crate) over: &'a Flag,
 }
 
 impl Requests {
@@ -108,18 +96,12 @@ impl Requests {
         method: &str,
         params: Option<Json>,
     ) -> Result<(), RequestError> {
-        let method = Cow::Owned(method.to_owned());
-        let mut message = Outbound::Request { id: id.clone(), method, params };
-        loop {
-            match route.port.send(route.shard, route.target, message) {
-                Ok(()) => return Ok(()),
-                Err(SendError::Full(back)) => message = *back,
-                Err(SendError::TooMany(_)) => return Err(RequestError::TooMany),
-                Err(SendError::TooLarge(_)) => return Err(RequestError::TooLarge),
-                Err(SendError::Gone(_) | SendError::Misplaced(_)) => return Err(RequestError::Gone),
-            }
-            route.writable.take().await;
-        }
+        let message = Outbound::Request { id: id.clone(), method: Cow::Owned(method.to_owned()), params };
+        route.send(message).await.map_err(|error| match error {
+            SendError::TooMany(_) => RequestError::TooMany,
+            SendError::TooLarge(_) => RequestError::TooLarge,
+            SendError::Gone(_) | SendError::Misplaced(_) | SendError::Full(_) => RequestError::Gone,
+        })
     }
 
     fn open<'a>(&'a self, route: &'a Route<'a>) -> Open<'a> {

@@ -11,7 +11,8 @@ use mcp_http_core::jsonrpc::ErrorObject;
 use mcp_http_core::session_id::ShardId;
 
 use crate::call::{Call, Line};
-use crate::handler::{Handler, Initialize, Notice, Origin};
+use crate::handler::{Handler, Initialize, Notice};
+use crate::origin::Origin;
 use crate::port::Port;
 use crate::runtime::Runtime;
 use crate::service::Inner;

@@ -10,7 +10,8 @@ use mcp_http_core::json::Json;
 use mcp_http_core::session_id::{SessionId, ShardId};
 
 use crate::port::Port;
-use crate::request::{RequestError, Requests, Route};
+use crate::request::{RequestError, Requests};
+use crate::route::Route;
 use crate::signal::{Flag, Permit};
 
 /// One session. Cheap to clone; equal and hashed by identity, so it can key the application's own tables.
@@ -42,17 +43,10 @@ impl Session {
     /// [`SendError::Gone`] when the session is over, [`SendError::TooLarge`] past `message_bytes_max`.
     pub async fn notify(&self, method: &str, params: Option<Json>) -> Result<(), SendError> {
         let method = std::borrow::Cow::Owned(method.to_owned());
-        let mut message = Outbound::Notice { method, params, droppable: false };
-        loop {
-            let Some(port) = self.0.port.upgrade() else {
-                return Err(SendError::Gone(Box::new(message)));
-            };
-            match port.send(self.0.shard, Target::Session(self.0.key), message) {
-                Err(SendError::Full(back)) => message = *back,
-                sent => return sent,
-            }
-            drop(port);
-            self.0.writable.take().await;
+        let message = Outbound::Notice { method, params, droppable: false };
+        match self.0.port.upgrade() {
+            Some(port) => self.route(&*port).send(message).await,
+            None => Err(SendError::Gone(Box::new(message))),
         }
     }
 
@@ -68,14 +62,7 @@ impl Session {
         timeout: Duration,
     ) -> Result<Json, RequestError> {
         let Some(port) = self.0.port.upgrade() else { return Err(RequestError::Gone) };
-        let route = Route {
-            port: &*port,
-            shard: self.0.shard,
-            target: Target::Session(self.0.key),
-            writable: &self.0.writable,
-            over: &self.0.over,
-        };
-        self.0.requests.ask(route, method, params, timeout).await
+        self.0.requests.ask(self.route(&*port), method, params, timeout).await
     }
 
     /// From now on the client is told when `uri` changes, on the standalone stream. Returns whether it will be:
@@ -96,6 +83,11 @@ impl Session {
         if let Some(port) = self.0.port.upgrade() {
             port.handle(self.0.shard, Event::EndSession { session: self.0.key });
         }
+    }
+
+    fn route<'a>(&'a self, port: &'a dyn Port) -> Route<'a> {
+        let Record { shard, key, writable, over, .. } = &*self.0;
+        Route { port, shard: *shard, target: Target::Session(*key), writable, over }
     }
 }
 
