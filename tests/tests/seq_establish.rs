@@ -1,0 +1,656 @@
+//! How a session comes to be, and every way in which it does not: S1, S2, R1 to R3.
+
+use std::time::Duration;
+
+use mcp_http_core::endpoint::{
+    Action, CancelReason, Delivery, DiscardReason, EndReason, Event, Outbound, SendError, Target,
+};
+use mcp_http_core::json::Json;
+use mcp_http_core::jsonrpc::code;
+use mcp_http_core::version::Version;
+use mcp_http_tests::script::{
+    Chance, Opening, Script, accepted, ask, error, json_offer, no_content, note, only_reject, told,
+};
+
+const TICK: Duration = Duration::from_nanos(1);
+
+fn discard(opening: &Opening, reason: DiscardReason) -> Action {
+    Action::Discard { session: opening.key, reason }
+}
+
+fn cancel(opening: &Opening, reason: CancelReason) -> Action {
+    Action::Cancel { call: opening.call, reason }
+}
+
+/// The id of the opening must be nobody's.
+#[track_caller]
+fn assert_unknown(s: &mut Script, opening: &Opening) {
+    let admission = s.post(ask::request("9", "ping")).with(&opening.id).admit();
+    let (status, code, _) = told(only_reject(&admission.actions, admission.exchange));
+    assert_eq!((status, code), (404, -32001));
+}
+
+#[test]
+fn s1_accepted_flushed_and_used_is_a_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    assert_eq!((s.stats().sessions, s.stats().pending), (1, 1));
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    assert_eq!((s.stats().sessions, s.stats().pending), (1, 0));
+    assert_eq!(s.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
+    let session = opening.session();
+    s.initialized(&session);
+    let call = s.call(&session, "2", "tools/list");
+    assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
+    assert_eq!(s.flushed(call.exchange), []);
+    s.finish();
+}
+
+#[test]
+fn r3_only_a_sound_initialize_creates() {
+    let init = ask::initialize("1", "2025-11-25");
+    let bodies: &[(&str, u16, i64)] = &[
+        ("", 400, code::PARSE_ERROR),
+        ("{", 400, code::PARSE_ERROR),
+        ("[]", 400, code::INVALID_REQUEST),
+        ("7", 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"initialize"}"#, 400, code::INVALID_REQUEST),
+        (
+            r#"{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}"#,
+            400,
+            code::INVALID_REQUEST,
+        ),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"initialize","params":{}}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"initialize","params":{}}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"initialize","params":{}}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, 400, code::INVALID_PARAMS),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{},"clientInfo":{}}}"#,
+            400,
+            code::INVALID_PARAMS,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"capabilities":{},"clientInfo":{}}}"#,
+            400,
+            code::INVALID_PARAMS,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{}}}"#,
+            400,
+            code::INVALID_PARAMS,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#,
+            400,
+            code::INVALID_PARAMS,
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"Initialize","params":{}}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, 400, code::INVALID_REQUEST),
+        (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 400, code::INVALID_REQUEST),
+    ];
+    let mut s = Script::new();
+    for (body, status, code) in bodies {
+        let (told_status, told_code, _) = told(&s.post(body.to_string()).refused());
+        assert_eq!((told_status, told_code), (*status, *code), "{body}");
+        assert_eq!((s.stats().total.created, s.stats().exchanges), (0, 0), "{body}");
+    }
+    for batch in [format!("[{init}]"), format!("[{init},{}]", ask::request("2", "ping"))] {
+        assert_eq!(told(&s.post(batch).refused()).0, 400);
+    }
+    assert_eq!(s.stats().total.created, 0);
+    s.finish();
+}
+
+#[test]
+fn s1_a_refusal_at_intake_leaves_nothing() {
+    let mut s = Script::new();
+    let init = || ask::initialize("1", "2025-11-25");
+    let statuses = [
+        s.post(init()).without("host").field("host", "evil.example").refused(),
+        s.post(init()).field("origin", "http://evil.example").refused(),
+        s.post(init()).field("origin", "null").refused(),
+        s.post(init()).method("PUT").refused(),
+        s.post(init()).method("HEAD").refused(),
+        s.post(init()).method("PATCH").refused(),
+        s.post(init()).accept("text/html").refused(),
+        s.post(init()).without("content-type").field("content-type", "text/plain").refused(),
+        s.post(init()).without("content-type").refused(),
+        s.post(init()).field("content-length", "99999999").refused(),
+        s.post(init()).version("2025-06-18").refused(),
+        s.post(init()).field("mcp-session-id", "has blank").refused(),
+        s.get().refused(),
+        s.delete().refused(),
+    ]
+    .map(|reject| told(&reject).0);
+    assert_eq!(statuses, [421, 403, 403, 405, 405, 405, 406, 415, 415, 413, 400, 400, 400, 400]);
+    assert_eq!(s.stats().total.created, 0);
+    s.finish();
+}
+
+#[test]
+fn s1_gone_in_the_body_was_never_admitted() {
+    let mut s = Script::new();
+    s.post(ask::initialize("1", "2025-11-25")).head_only();
+    s.post("").head_only();
+    assert_eq!((s.stats().total.created, s.stats().exchanges), (0, 0));
+    s.finish();
+}
+
+#[test]
+fn r3_initialize_that_bears_an_id_never_creates() {
+    let mut s = Script::new();
+    let live = s.open();
+    for id in ["not-ours", "0000000000000000000000000000000000000000000000000000"] {
+        let admission = s.post(ask::initialize("1", "2025-11-25")).field("mcp-session-id", id).admit();
+        let refused = told(only_reject(&admission.actions, admission.exchange));
+        assert_eq!(refused, (404, -32001, Some("1".into())));
+    }
+    let admission = s.post(ask::initialize("1", "2025-11-25")).with(&live.id).admit();
+    let refused = told(only_reject(&admission.actions, admission.exchange));
+    assert_eq!(refused, (400, -32600, Some("1".into())));
+    assert_eq!((s.stats().total.created, s.stats().sessions), (1, 1));
+    let call = s.call(&live, "2", "ping");
+    assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
+    s.finish();
+}
+
+#[test]
+fn s1_an_error_answer_to_initialize_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let actions = s.send(opening.target(), error(code::INVALID_PARAMS, "no"));
+    let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#;
+    let answer = mcp_http_tests::script::json(opening.exchange, text);
+    // The session is over before or after the answer; the answer bears no id either way.
+    let over = discard(&opening, DiscardReason::Refused);
+    assert!(actions == [over.clone(), answer.clone()] || actions == [answer, over], "{actions:?}");
+    assert_eq!(s.stats().sessions, 0);
+    assert_unknown(&mut s, &opening);
+    assert_eq!(s.flushed(opening.exchange), []);
+    s.finish();
+}
+
+#[test]
+fn s1_an_error_answer_whose_reader_is_gone_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    s.send(opening.target(), error(code::INTERNAL_ERROR, "no"));
+    assert_eq!(s.gone(opening.exchange), []);
+    s.finish();
+}
+
+#[test]
+fn s1_an_application_that_fails_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let actions = s.event(Event::SessionFailed { session: opening.key });
+    let reject = one_reject(&actions, &opening);
+    assert_eq!(told(&reject), (500, -32603, Some("1".into())));
+    assert!(actions.contains(&discard(&opening, DiscardReason::Failed)), "{actions:?}");
+    assert_eq!(s.stats().exchanges, 0);
+    assert_unknown(&mut s, &opening);
+    // Its late answer is nobody's.
+    let late = s.try_send(
+        opening.target(),
+        Outbound::Initialized { version: Version::V2025_11_25, result: Json::EMPTY_OBJECT },
+    );
+    assert!(matches!(late, Err(SendError::Gone(_))), "{late:?}");
+    assert_eq!(s.event(Event::SessionFailed { session: opening.key }), []);
+    s.finish();
+}
+
+/// The one refusal among the actions, which are at most Cancel, Discard and it.
+#[track_caller]
+fn one_reject(actions: &[Action], opening: &Opening) -> mcp_http_core::reject::Reject {
+    let mut rejects = Vec::new();
+    for action in actions {
+        match action {
+            Action::Reject { exchange, reject } if *exchange == opening.exchange => {
+                rejects.push(reject.clone())
+            }
+            Action::Cancel { call, .. } if *call == opening.call => {}
+            Action::Discard { session, .. } if *session == opening.key => {}
+            other => panic!("{other:?} among {actions:?}"),
+        }
+    }
+    assert_eq!(rejects.len(), 1, "{actions:?}");
+    rejects.remove(0)
+}
+
+#[test]
+fn s1_a_handler_silent_past_the_establish_deadline_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let establish = s.config().establish;
+    assert_eq!(s.next_deadline(), Some(establish));
+    assert_eq!(s.advance(establish - TICK), [], "sse_commit_after does not apply to initialize");
+    let actions = s.advance(TICK);
+    assert_eq!(told(&one_reject(&actions, &opening)), (503, -32603, Some("1".into())));
+    assert!(actions.contains(&cancel(&opening, CancelReason::Discarded)), "{actions:?}");
+    assert!(actions.contains(&discard(&opening, DiscardReason::Timeout)), "{actions:?}");
+    assert_eq!(actions.len(), 3);
+    assert_unknown(&mut s, &opening);
+    let late = s.try_send(opening.target(), error(code::INTERNAL_ERROR, "late"));
+    assert!(matches!(late, Err(SendError::Gone(_))), "{late:?}");
+    s.finish();
+}
+
+#[test]
+fn s1_a_client_gone_before_the_answer_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    assert_eq!(
+        s.gone(opening.exchange),
+        [cancel(&opening, CancelReason::Disconnected), discard(&opening, DiscardReason::ClientGone)]
+    );
+    assert_unknown(&mut s, &opening);
+    let late = s.try_send(
+        opening.target(),
+        Outbound::Initialized { version: Version::V2025_11_25, result: Json::EMPTY_OBJECT },
+    );
+    assert!(matches!(late, Err(SendError::Gone(_))), "{late:?}");
+    assert_eq!(s.gone(opening.exchange), [], "X2");
+    s.finish();
+}
+
+#[test]
+fn s1_a_client_gone_during_the_write_of_the_answer_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    assert_eq!(s.gone(opening.exchange), [discard(&opening, DiscardReason::Undelivered)]);
+    assert_unknown(&mut s, &opening);
+    assert_eq!(s.flushed(opening.exchange), [], "R11");
+    s.finish();
+}
+
+#[test]
+fn s1_a_client_that_does_not_read_the_answer_leaves_no_session() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    let actions = s.event(Event::Stalled { exchange: opening.exchange });
+    let close = Action::Close { exchange: opening.exchange };
+    let over = discard(&opening, DiscardReason::Undelivered);
+    assert_eq!(actions, [over, close]);
+    assert_unknown(&mut s, &opening);
+    s.finish();
+}
+
+#[test]
+fn s1_an_offer_not_taken_by_the_establish_deadline_is_discarded() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let establish = s.config().establish;
+    assert_eq!(s.advance(establish / 2), []);
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    assert_eq!(s.advance(establish / 2 - TICK), []);
+    let actions = s.advance(TICK);
+    assert!(actions.contains(&discard(&opening, DiscardReason::Timeout)), "{actions:?}");
+    // The response is under way and can no longer be completed as what it says (R4): only its connection
+    // can be closed.
+    assert!(actions.contains(&Action::Close { exchange: opening.exchange }), "{actions:?}");
+    assert_eq!(actions.len(), 2, "{actions:?}");
+    assert_unknown(&mut s, &opening);
+    s.finish();
+}
+
+#[test]
+fn s2_a_client_gone_after_flushed_leaves_an_unconfirmed_session_that_ends_at_its_deadline() {
+    let mut s = Script::new();
+    let session = s.unconfirmed();
+    let confirm = s.config().confirm;
+    assert_eq!(s.advance(confirm - TICK), []);
+    assert_eq!(s.stats().sessions, 1);
+    assert_eq!(s.advance(TICK), [Action::End { session: session.key, reason: EndReason::Unconfirmed }]);
+    s.finish();
+}
+
+#[test]
+fn s2_the_confirm_deadline_is_the_smaller_of_confirm_and_idle() {
+    let idle = Duration::from_secs(20);
+    let mut s = Script::with(|config| config.session_idle = Some(idle));
+    let session = s.unconfirmed();
+    assert_eq!(s.advance(idle - TICK), []);
+    assert_eq!(s.advance(TICK), [Action::End { session: session.key, reason: EndReason::Unconfirmed }]);
+    s.finish();
+}
+
+#[test]
+fn s2_gone_after_flushed_says_nothing_new() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    assert_eq!(s.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
+    assert_eq!(s.gone(opening.exchange), []);
+    assert_eq!(s.flushed(opening.exchange), []);
+    let session = opening.session();
+    s.initialized(&session);
+    // It is confirmed: only the idle clock runs now.
+    assert_eq!(s.advance(s.config().confirm), []);
+    assert_eq!(s.stats().sessions, 1);
+    s.finish();
+}
+
+#[test]
+fn s1_the_id_used_before_flushed_commits_then() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    let session = opening.session();
+    let admission = s.post(ask::notice("notifications/initialized")).with(&opening.id).admit();
+    let [commit, deliver] = &admission.actions[..] else { panic!("{:?}", admission.actions) };
+    assert_eq!(*commit, Action::Commit { session: opening.key });
+    let Action::Deliver { delivery: Delivery::Notice { message, .. }, .. } = deliver else {
+        panic!("{deliver:?}")
+    };
+    assert_eq!(s.event(Event::Taken { message: *message }), [accepted(admission.exchange)]);
+    assert_eq!(s.flushed(opening.exchange), [], "committed once");
+    // Used, so not unconfirmed.
+    assert_eq!(s.flushed(admission.exchange), []);
+    assert_eq!(s.advance(s.config().confirm), []);
+    let call = s.call(&session, "2", "ping");
+    s.answer(call, "{}");
+    s.finish();
+}
+
+#[test]
+fn s1_the_id_used_before_the_write_failed_is_a_session() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    let admission = s.post(ask::request("2", "ping")).with(&opening.id).admit();
+    assert_eq!(admission.actions[0], Action::Commit { session: opening.key });
+    assert_eq!(s.gone(opening.exchange), [], "the id was used");
+    assert_eq!(s.stats().sessions, 1);
+    s.finish();
+}
+
+#[test]
+fn s1_the_id_used_by_somebody_else_before_flushed_commits_nothing() {
+    let mut s = Script::new();
+    let opening = s.opening_of(Version::V2025_11_25, Some("alice"));
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    let admission = s.post(ask::request("2", "ping")).with(&opening.id).who("bob").admit();
+    assert_eq!(told(only_reject(&admission.actions, admission.exchange)).0, 404);
+    assert_eq!(s.gone(opening.exchange), [discard(&opening, DiscardReason::Undelivered)]);
+    s.finish();
+}
+
+#[test]
+fn s1_a_pending_id_is_nobodys() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    assert_unknown(&mut s, &opening);
+    let get = s.get().with(&opening.id).admit();
+    assert_eq!(told(only_reject(&get.actions, get.exchange)), (404, -32001, None));
+    let delete = s.delete().with(&opening.id).admit();
+    assert_eq!(told(only_reject(&delete.actions, delete.exchange)), (404, -32001, None));
+    assert!(s.post(ask::request("2", "ping")).with(&opening.id).version("2025-11-25").glance().is_err());
+    // Nor does the use of it help it along.
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    assert_eq!(s.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
+    s.finish();
+}
+
+#[test]
+fn s3_delete_of_an_offered_session_commits_and_ends() {
+    let mut s = Script::new();
+    let opening = s.offered();
+    let delete = s.delete().with(&opening.id).admit();
+    assert_eq!(
+        delete.actions,
+        [
+            Action::Commit { session: opening.key },
+            Action::End { session: opening.key, reason: EndReason::Deleted },
+            no_content(delete.exchange)
+        ]
+    );
+    assert_eq!(s.flushed(delete.exchange), []);
+    assert_eq!(s.flushed(opening.exchange), []);
+    assert_unknown(&mut s, &opening);
+    s.finish();
+}
+
+#[test]
+fn s1_no_entropy_is_a_refusal_and_nothing_else() {
+    let mut s = Script::new();
+    let live = s.open();
+    s.chance(Chance::Fails);
+    let admission = s.post(ask::initialize("1", "2025-11-25")).admit();
+    let refused = told(only_reject(&admission.actions, admission.exchange));
+    assert_eq!(refused, (503, -32603, Some("1".into())));
+    assert_eq!((s.stats().total.created, s.stats().sessions, s.sessions()), (1, 1, 1));
+    let call = s.call(&live, "2", "ping");
+    assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
+    s.chance(Chance::Counts);
+    s.open();
+    s.finish();
+}
+
+#[test]
+fn s1_no_entropy_at_the_cap_throws_nobody_out() {
+    let mut s = Script::with(|config| config.sessions_max = 1);
+    let session = s.unconfirmed();
+    s.chance(Chance::Fails);
+    let admission = s.post(ask::initialize("1", "2025-11-25")).admit();
+    assert_eq!(told(only_reject(&admission.actions, admission.exchange)).0, 503);
+    assert_eq!(s.stats().sessions, 1);
+    s.initialized(&session);
+    s.finish();
+}
+
+#[test]
+fn r10_entropy_that_repeats_itself_gives_distinct_ids() {
+    let mut s = Script::sharded(2, |_| {});
+    s.chance(Chance::Repeats);
+    let mut ids = Vec::new();
+    for shard in [0, 1, 0, 1, 0] {
+        let opening = s.on(shard).opening();
+        let session = s.commit(&opening);
+        ids.push(session.id.as_bytes().to_vec());
+        if ids.len() == 3 {
+            let delete = s.delete().with(&session.id).admit();
+            s.flushed(delete.exchange);
+        }
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
+    s.finish();
+}
+
+#[test]
+fn s1_a_shutdown_in_between_leaves_no_session() {
+    let mut s = Script::new();
+    let pending = s.opening();
+    let actions = s.shutdown(Duration::from_secs(10));
+    let reject = one_reject(&actions, &pending);
+    assert_eq!(told(&reject), (503, -32000, Some("1".into())));
+    assert!(reject.into_answer().close, "X1: Connection: close");
+    assert!(actions.contains(&cancel(&pending, CancelReason::Discarded)), "{actions:?}");
+    assert!(actions.contains(&discard(&pending, DiscardReason::Shutdown)), "{actions:?}");
+    assert_eq!(actions.len(), 3);
+    let late = s.post(ask::initialize("1", "2025-11-25")).admit();
+    let reject = only_reject(&late.actions, late.exchange).clone();
+    assert_eq!(told(&reject), (503, -32000, Some("1".into())));
+    assert!(reject.into_answer().close);
+    s.finish();
+}
+
+#[test]
+fn s1_a_shutdown_of_an_offered_session_ends_in_one_way() {
+    let mut s = Script::new();
+    let offered = s.offered();
+    let until = Duration::from_secs(10);
+    s.shutdown(until);
+    s.advance(until);
+    assert_eq!(s.stats().sessions, 0);
+    s.finish();
+    let mut s = Script::new();
+    let again = s.offered();
+    assert_eq!(again.id, offered.id, "R10");
+    s.finish_by_shutdown();
+}
+
+#[test]
+fn d2_a_peer_that_shut_its_side_and_never_comes_back_has_no_session() {
+    for half_closed_first in [true, false] {
+        let mut s = Script::new();
+        let opening = s.opening();
+        let half = Event::HalfClosed { exchange: opening.exchange };
+        if half_closed_first {
+            assert_eq!(s.event(half.clone()), []);
+        }
+        assert_eq!(s.accept(&opening), [opening.offer()]);
+        if !half_closed_first {
+            assert_eq!(s.event(half), []);
+        }
+        assert_eq!(s.flushed(opening.exchange), []);
+        let confirm = s.config().confirm;
+        assert_eq!(s.advance(confirm - TICK), []);
+        assert_eq!(s.advance(TICK), [discard(&opening, DiscardReason::Timeout)]);
+        s.finish();
+    }
+}
+
+#[test]
+fn d2_a_peer_that_shut_its_side_and_uses_its_id_has_a_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    assert_eq!(s.event(Event::HalfClosed { exchange: opening.exchange }), []);
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    assert_eq!(s.flushed(opening.exchange), []);
+    let admission = s.post(ask::request("2", "ping")).with(&opening.id).admit();
+    assert_eq!(admission.actions[0], Action::Commit { session: opening.key });
+    assert_eq!(admission.actions.len(), 2);
+    s.finish();
+}
+
+#[test]
+fn d2_a_peer_that_shut_its_side_and_leaves_has_no_session() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    assert_eq!(s.event(Event::HalfClosed { exchange: opening.exchange }), []);
+    assert_eq!(
+        s.gone(opening.exchange),
+        [cancel(&opening, CancelReason::Disconnected), discard(&opening, DiscardReason::ClientGone)]
+    );
+    s.finish();
+}
+
+#[test]
+fn s11_the_recorded_version_is_the_one_in_the_answer() {
+    for chosen in Version::HANDSHAKE {
+        let mut s = Script::new();
+        let mut opening = s.opening();
+        let result = Json::EMPTY_OBJECT;
+        assert_eq!(
+            s.send(opening.target(), Outbound::Initialized { version: chosen, result }),
+            [opening.offer()]
+        );
+        s.flushed(opening.exchange);
+        opening.version = chosen;
+        let session = opening.session();
+        // `call` looks that the delivery names this version.
+        let call = s.call(&session, "2", "ping");
+        assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
+        s.finish();
+    }
+}
+
+#[test]
+fn s11_an_answer_with_a_version_of_another_era_is_misplaced() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let result = Json::EMPTY_OBJECT;
+    let wrong = Outbound::Initialized { version: Version::V2026_07_28, result };
+    let sent = s.try_send(opening.target(), wrong);
+    assert!(matches!(sent, Err(SendError::Misplaced(_))), "{sent:?}");
+    s.commit(&opening);
+    s.finish();
+}
+
+#[test]
+fn s11_an_unknown_version_is_negotiated_to_the_newest() {
+    let mut s = Script::new();
+    for (asked, negotiated) in [
+        ("2025-03-26", Version::V2025_03_26),
+        ("2025-06-18", Version::V2025_06_18),
+        ("2025-11-25", Version::V2025_11_25),
+        ("2024-11-05", Version::V2025_11_25),
+        ("2026-07-28", Version::V2025_11_25),
+        ("9999-99-99", Version::V2025_11_25),
+        ("", Version::V2025_11_25),
+    ] {
+        let admission = s.post(ask::initialize("1", asked)).admit();
+        s.opened(&admission, negotiated);
+    }
+    s.finish();
+}
+
+#[test]
+fn r11_what_is_no_answer_to_initialize_comes_back() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let sent = s.try_send(opening.target(), mcp_http_tests::script::result("{}"));
+    assert!(matches!(sent, Err(SendError::Misplaced(_))), "{sent:?}");
+    // The head of `initialize` is held: nothing may come before the answer.
+    for early in [note(1), mcp_http_tests::script::question(1)] {
+        let sent = s.try_send(opening.target(), early);
+        assert!(matches!(sent, Err(SendError::Misplaced(_) | SendError::Gone(_))), "{sent:?}");
+    }
+    s.commit(&opening);
+    s.finish();
+}
+
+#[test]
+fn r11_a_session_that_is_not_offered_has_no_stream() {
+    let mut s = Script::new();
+    let opening = s.opening();
+    let sent = s.try_send(Target::Session(opening.key), mcp_http_tests::script::question(1));
+    assert!(matches!(sent, Err(SendError::Gone(_))), "{sent:?}");
+    s.commit(&opening);
+    s.finish();
+}
+
+#[test]
+fn r5_the_id_of_initialize_is_echoed_byte_for_byte() {
+    for id in ["0", r#""""#, r#""1""#, "-7", "123456789012345678901234567890", r#""\u0041""#] {
+        let mut s = Script::new();
+        let admission = s.post(ask::initialize(id, "2025-11-25")).admit();
+        let opening = s.opened(&admission, Version::V2025_11_25);
+        let offer = json_offer(opening.exchange, &opening.id, &ask::result_text(id, "{}"));
+        assert_eq!(s.accept(&opening), [offer]);
+        s.finish();
+    }
+}
+
+#[test]
+fn r4_initialize_for_a_client_that_takes_only_event_streams_bears_the_id_in_its_head() {
+    use mcp_http_core::answer::{Head, Response};
+    let mut s = Script::new();
+    let admission = s.post(ask::initialize("1", "2025-11-25")).accept("text/event-stream").admit();
+    let opening = s.opened(&admission, Version::V2025_11_25);
+    let actions = s.accept(&opening);
+    let head = Head::EventStream { session: Some(opening.id.clone()) };
+    let response = Response { head, body: mcp_http_core::h1::Body::Stream, grant: None };
+    let pull = Action::Pull { exchange: opening.exchange };
+    assert_eq!(actions, [Action::Respond { exchange: opening.exchange, response }, pull]);
+    let drawn = s.pull(opening.exchange);
+    assert_eq!(drawn.said(), [mcp_http_tests::script::message(ask::result_text("1", "{}"))]);
+    assert_eq!(drawn.pulled, mcp_http_core::endpoint::Pulled::End);
+    assert_eq!(s.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
+    s.finish();
+}
+
+#[test]
+fn r14_a_shutdown_with_sessions_of_every_phase_drains() {
+    let mut s = Script::sharded(2, |_| {});
+    for shard in [0, 1] {
+        s.on(shard);
+        s.opening();
+        s.offered();
+        s.unconfirmed();
+        let live = s.open();
+        s.call(&live, "1", "slow");
+        s.listen(&live);
+    }
+    s.finish_by_shutdown();
+}
