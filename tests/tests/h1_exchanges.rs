@@ -46,6 +46,30 @@ fn h3_a_small_unread_body_is_dropped_and_the_connection_kept() {
 }
 
 #[test]
+fn h3_each_exchange_has_its_own_drain_budget() {
+    let body = "x".repeat(200 * 1024);
+    let mut rig = Rig::new();
+    for _ in 0..3 {
+        assert_eq!(rig.receive(chunked(&format!("{:x}\r\n", body.len()))).len(), 1);
+        rig.respond(404, Body::Empty).expect("it is due");
+        rig.write();
+        assert_eq!(rig.events(), ["Flushed"]);
+        assert_eq!(rig.receive(format!("{body}\r\n0\r\n\r\n")), [""; 0]);
+    }
+}
+
+#[test]
+fn h3_the_limit_of_a_body_ends_with_the_interest_in_it() {
+    let mut rig = Rig::new();
+    rig.receive(chunked("5\r\nhello\r\n"));
+    assert_eq!(rig.read_body(6), ["Data hello"]);
+    rig.respond(404, Body::Empty).expect("it is due");
+    assert_eq!(rig.receive("5\r\nworld\r\n0\r\n\r\n"), [""; 0]);
+    rig.write();
+    assert_eq!(rig.events(), ["Flushed"], "it was small enough to drop");
+}
+
+#[test]
 fn h3_octets_of_an_unread_body_are_never_a_request() {
     let hidden = post("");
     for framed in [

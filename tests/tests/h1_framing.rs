@@ -152,6 +152,7 @@ fn h1_each_fault_of_a_body() {
         ("0\r\nA: \x01\r\n", "Trailer 400"),
         (&format!("0\r\nA: {}", "a".repeat(64 * 1024)), "TrailersTooLarge 431"),
         (&format!("0\r\n{}", "A: b\r\n".repeat(101)), "TrailersTooLarge 431"),
+        (&format!("0\r\n{}", format!("A: {}\r\n", "b".repeat(1024)).repeat(64)), "TrailersTooLarge 431"),
     ];
     for (body, expected) in cases {
         assert_eq!(last(&chunked(body)), format!("Fault {expected}"), "{body:.80}");

@@ -113,6 +113,23 @@ fn h7_a_refused_head_request_gets_no_body_either() {
 }
 
 #[test]
+fn h7_a_fault_is_answered_in_the_terms_of_its_own_request() {
+    let mut rig = asked("HEAD /mcp HTTP/1.1", "");
+    rig.respond(200, Body::Empty).expect("it is due");
+    rig.write();
+    assert_eq!(rig.events(), ["Flushed"]);
+    assert_eq!(rig.receive("\0"), ["Fault NotHttp 400"]);
+    rig.respond(400, full("no HTTP")).expect("a fault is answered");
+    assert!(rig.write().ends_with("no HTTP"), "the HEAD before it is over");
+
+    let mut rig = Rig::new();
+    assert_eq!(rig.receive("GET / HTTP/1.0\r\nA : b\r\n\r\n"), ["Fault Field 400"]);
+    rig.respond(400, Body::Stream).expect("a fault is answered");
+    rig.send("no chunks").expect("the stream is open");
+    assert_eq!(rig.write(), "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\nno chunks");
+}
+
+#[test]
 fn h7_a_stream_is_chunked() {
     let mut rig = post();
     rig.respond(200, Body::Stream).expect("it is due");
