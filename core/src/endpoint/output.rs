@@ -85,6 +85,9 @@ impl Endpoint {
         out: &mut Actions,
     ) -> Result<(), SendError> {
         match message {
+            Outbound::Initialized { version, .. } if version.era() != Era::Handshake => {
+                Err(SendError::Misplaced(Box::new(message)))
+            }
             Outbound::Initialized { version, result } => {
                 self.offer(exchange, opens, version, &result, now, out);
                 Ok(())
