@@ -7,6 +7,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use mcp_http_tokio::{Config, Server, ServerStats};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
@@ -33,6 +34,8 @@ impl Local {
         let mut config = Config::default();
         config.stats_path = Some(PATH.into());
         config.shutdown_drain = Duration::from_millis(200);
+        // However busy the machine is: no head goes out because a call was slow, unless a test asks for it.
+        config.sse_commit_after = Duration::from_secs(600);
         configure(&mut config);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -59,6 +62,14 @@ impl Local {
     #[track_caller]
     pub(crate) fn settle(&self, tables: Tables) -> Stats {
         Stats::until(self.addr, &format!("tables as {tables:?}"), |stats| stats.tables == tables)
+    }
+
+    /// Sends a notice on a session's standalone stream, from the application's side.
+    #[track_caller]
+    pub(crate) fn notify(&self, session: &str, method: &str, params: Value) {
+        let session = self.rig.session(session);
+        let runtime = self.runtime.as_ref().expect("it runs");
+        runtime.block_on(session.notify(method, Some(params.into()))).expect("the session is there");
     }
 
     /// Begins to shut down; does not wait.

@@ -77,6 +77,13 @@ impl Wire {
         self.stream.write_all(bytes.as_ref())
     }
 
+    /// Sends until the peer's side takes no more for a while.
+    pub(crate) fn send_what_is_taken(&mut self, bytes: &[u8]) {
+        self.stream.set_write_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        // What was not taken is not the point.
+        _ = self.stream.write_all(bytes);
+    }
+
     #[track_caller]
     pub(crate) fn ask(&mut self, ask: &Ask) -> Answer {
         match self.try_ask(ask) {
