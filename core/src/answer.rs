@@ -179,6 +179,6 @@ impl Grant {
 }
 
 fn push_session(session: Option<SessionId>, fields: &mut Fields) {
-    let value = session.and_then(|id| HeaderValue::from_maybe_shared(id.to_bytes()).ok());
+    let value = session.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok());
     fields.extend(value.map(|value| (SESSION_ID, value)));
 }

@@ -8,8 +8,6 @@
 
 use core::fmt;
 
-use bytes::Bytes;
-
 use crate::slab::Key;
 
 /// Ids longer than this, in bytes, are refused unread (I11).
@@ -25,7 +23,7 @@ pub struct ShardId(pub u16);
 
 /// A committed or offered session's id, as the client bears it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SessionId(Bytes);
+pub struct SessionId([u8; TEXT_BYTES]);
 
 /// A well-formed session id that a request bears. Whether there is such a session, only the endpoint knows.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,24 +41,18 @@ impl SessionId {
         let raw = of.shard.0.to_be_bytes().into_iter();
         let raw =
             raw.chain(of.key.index.to_be_bytes()).chain(of.key.generation.to_be_bytes()).chain(of.secret);
-        let mut text = Vec::with_capacity(TEXT_BYTES);
-        for byte in raw {
-            text.push(hex_digit(byte >> 4));
-            text.push(hex_digit(byte & 0x0f));
+        let digits = raw.flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 0x0f)]);
+        let mut text = [0; TEXT_BYTES];
+        for (place, digit) in text.iter_mut().zip(digits) {
+            *place = digit;
         }
-        SessionId(Bytes::from(text))
+        SessionId(text)
     }
 
     /// The text, 52 bytes of ASCII. It opens the session: do not log it whole.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    /// The text as shared bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Bytes {
-        self.0.clone()
     }
 }
 

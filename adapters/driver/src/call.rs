@@ -122,7 +122,7 @@ impl Call {
         timeout: Duration,
     ) -> Result<Json, RequestError> {
         let Some(session) = self.session() else { return Err(RequestError::Gone) };
-        session.0.requests.ask(self.line.route(), method, params, timeout).await
+        session.0.line().requests.ask(self.line.route(), method, params, timeout).await
     }
 
     /// Whether nobody waits for the answer any more: the client cancelled it, the session ended, or, where a

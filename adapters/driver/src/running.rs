@@ -87,7 +87,7 @@ impl Running {
             }
             (Delivery::Reply { message, reply }, _) => {
                 if let Some(session) = &origin.session {
-                    session.0.requests.answer(reply);
+                    session.0.line().requests.answer(reply);
                 }
                 (Box::pin(std::future::ready(Done::Taken)), To::Message(message))
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use mcp_http_core::endpoint::{Event, Outbound, SendError, SessionKey, Target};
@@ -19,14 +19,46 @@ use crate::signal::{Flag, Permit};
 pub struct Session(pub(crate) Arc<Record>);
 
 pub(crate) struct Record {
-    pub(crate) port: std::sync::Weak<dyn Port>,
+    pub(crate) port: Weak<dyn Port>,
     pub(crate) shard: ShardId,
     pub(crate) key: SessionKey,
     pub(crate) id: SessionId,
+    /// Made when it is first needed: most sessions are idle, and hold none.
+    line: OnceLock<Box<SessionLine>>,
+}
+
+/// What a session's senders wait for.
+#[derive(Default)]
+pub(crate) struct SessionLine {
     pub(crate) writable: Permit,
     /// Set when the session is over.
     pub(crate) over: Flag,
     pub(crate) requests: Requests,
+}
+
+impl Record {
+    pub(crate) fn new(port: Weak<dyn Port>, shard: ShardId, key: SessionKey, id: SessionId) -> Self {
+        Record { port, shard, key, id, line: OnceLock::new() }
+    }
+
+    pub(crate) fn line(&self) -> &SessionLine {
+        self.line.get_or_init(Box::default)
+    }
+
+    /// There is room on the standalone stream.
+    pub(crate) fn give_room(&self) {
+        if let Some(line) = self.line.get() {
+            line.writable.give();
+        }
+    }
+
+    /// The session is over. Who begins to wait after this is told so by the endpoint.
+    pub(crate) fn end(&self) {
+        if let Some(line) = self.line.get() {
+            line.over.set();
+            line.writable.give();
+        }
+    }
 }
 
 impl Session {
@@ -62,7 +94,7 @@ impl Session {
         timeout: Duration,
     ) -> Result<Json, RequestError> {
         let Some(port) = self.0.port.upgrade() else { return Err(RequestError::Gone) };
-        self.0.requests.ask(self.route(&*port), method, params, timeout).await
+        self.0.line().requests.ask(self.route(&*port), method, params, timeout).await
     }
 
     /// From now on the client is told when `uri` changes, on the standalone stream. Returns whether it will be:
@@ -86,8 +118,8 @@ impl Session {
     }
 
     fn route<'a>(&'a self, port: &'a dyn Port) -> Route<'a> {
-        let Record { shard, key, writable, over, .. } = &*self.0;
-        Route { port, shard: *shard, target: Target::Session(*key), writable, over }
+        let SessionLine { writable, over, .. } = self.0.line();
+        Route { port, shard: self.0.shard, target: Target::Session(self.0.key), writable, over }
     }
 }
 

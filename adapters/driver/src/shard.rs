@@ -305,15 +305,7 @@ impl Shard {
     }
 
     fn handle_of(&self, key: SessionKey, id: SessionId, port: Weak<dyn Port>) -> Session {
-        Session(Arc::new(Record {
-            port,
-            shard: self.id,
-            key,
-            id,
-            writable: Permit::default(),
-            over: Flag::default(),
-            requests: Requests::default(),
-        }))
+        Session(Arc::new(Record::new(port, self.id, key, id)))
     }
 
     fn line_of(
@@ -346,8 +338,7 @@ fn run(task: Task, server: &(impl Told + ?Sized)) -> Option<SessionKey> {
         Task::Post(mailbox, order) => mailbox.post(order),
         Task::Tell(session, change) => {
             if matches!(change, Change::Discarded(_) | Change::Ended(_)) {
-                session.0.over.set();
-                session.0.writable.give();
+                session.0.end();
             }
             let opened = server.told(&session, change);
             return (!opened).then_some(session.0.key);
@@ -357,7 +348,7 @@ fn run(task: Task, server: &(impl Told + ?Sized)) -> Option<SessionKey> {
             line.writable.give();
         }
         Task::Room(line) => line.writable.give(),
-        Task::RoomInSession(session) => session.0.writable.give(),
+        Task::RoomInSession(session) => session.0.give_room(),
     }
     None
 }

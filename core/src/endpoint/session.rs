@@ -1,8 +1,6 @@
 //! One session's record. Everything that belongs to the session is in here, so that removing the record is
 //! the whole end of it.
 
-use smallvec::SmallVec;
-
 use crate::jsonrpc::RequestId;
 use crate::session_id::SECRET_BYTES;
 use crate::slab::Key;
@@ -37,7 +35,7 @@ pub(super) struct Session {
     /// Resources whose changes it wants to be told of.
     pub(super) uris: Vec<Box<str>>,
     /// Requests to the client without a reply.
-    pub(super) asked: SmallVec<[Asked; 1]>,
+    pub(super) asked: Vec<Asked>,
     /// Exchanges in flight.
     pub(super) exchanges: u32,
     /// Calls that the application has not answered.

@@ -1,7 +1,6 @@
 //! Opening and ending sessions. Acts on the table in `life`; every way out passes through `remove_session`.
 
 use bytes::BytesMut;
-use smallvec::SmallVec;
 
 use crate::answer::Head;
 use crate::config::SessionMode;
@@ -88,7 +87,7 @@ impl Endpoint {
             streams_opened: 0,
             primed: 0,
             uris: Vec::new(),
-            asked: SmallVec::new(),
+            asked: Vec::new(),
             exchanges: 0,
             calls: 0,
             ring_bytes: 0,
