@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::Parser;
-use mcp_http_tokio::{AllowedHosts, Config, SessionMode};
+use mcp_http_tokio::{AllowedHosts, Config, Publishes, SessionMode};
 
 /// What applies to whoever sets nothing.
 static DEFAULTS: LazyLock<Config> = LazyLock::new(Config::default);
@@ -84,6 +84,7 @@ pub(crate) struct Flags {
 impl Flags {
     pub(crate) fn config(&self) -> Config {
         let mut config = Config::default();
+        config.publishes = Publishes { tools: true, prompts: true, resources: true, updates: true };
         config.body_bytes_max = self.body_max;
         config.header_read = self.header_timeout.0;
         config.body_read = self.body_timeout.0;
@@ -160,7 +161,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::{CommandFactory, Parser};
-    use mcp_http_tokio::{AllowedHosts, Config, SessionMode};
+    use mcp_http_tokio::{AllowedHosts, Config, Publishes, SessionMode};
 
     use super::Flags;
 
@@ -169,12 +170,19 @@ mod tests {
         Flags::try_parse_from(args).map_err(|error| error.to_string())
     }
 
+    /// What applies to whoever sets nothing.
+    fn plain() -> Config {
+        let mut plain = Config::default();
+        plain.publishes = Publishes { tools: true, prompts: true, resources: true, updates: true };
+        plain
+    }
+
     #[test]
     fn nothing_set_is_the_default() {
         Flags::command().debug_assert();
         let flags = parse(&[]).unwrap();
         assert_eq!(flags.addr, "127.0.0.1:8000");
-        assert_eq!(flags.config(), Config::default());
+        assert_eq!(flags.config(), plain());
     }
 
     #[test]
@@ -184,7 +192,7 @@ mod tests {
             --shutdown-drain 10.5 --max-sessions 11 --allowed-host a --allowed-host b:1 \
             --allowed-origin http://c --no-sessions --stats";
         let flags = parse(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
-        let mut expected = Config::default();
+        let mut expected = plain();
         expected.body_bytes_max = 1;
         expected.header_read = Duration::from_millis(200);
         expected.body_read = Duration::from_secs(3);

@@ -101,6 +101,13 @@ pub(crate) fn no_cursor(params: &Given) -> Result<(), ErrorObject> {
     Ok(())
 }
 
+/// As JSON.
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Value::Object(self.0.clone()).fmt(f)
+    }
+}
+
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

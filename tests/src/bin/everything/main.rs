@@ -2,12 +2,18 @@
 //!
 //! Start reading at [`server`]. Here it is only started and stopped.
 
+mod client;
+mod clock;
 mod completion;
 mod content;
+mod context;
 mod flags;
 mod given;
+mod outcome;
 mod prompts;
+mod questions;
 mod resources;
+mod rounds;
 mod server;
 mod sessions;
 mod signals;

@@ -1,5 +1,5 @@
 //! The resources: two tables, of resources and of templates, from which listing, reading, subscribing and
-//! completion read. Who subscribed is kept in `sessions`.
+//! completion read. Who subscribed is known to the session.
 
 use std::sync::LazyLock;
 

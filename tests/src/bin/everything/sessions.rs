@@ -1,10 +1,11 @@
 //! What this server keeps for each session: from the moment it is created to its end, and not longer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_http_tokio::Session;
 
+use crate::client::Client;
 use crate::given::Misfit;
 
 /// All sessions.
@@ -15,8 +16,7 @@ pub(crate) struct Sessions(Mutex<HashMap<Session, Kept>>);
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) log_level: LogLevel,
-    /// URIs of listed resources that the client subscribed to.
-    pub(crate) watched: BTreeSet<&'static str>,
+    pub(crate) client: Client,
 }
 
 /// How grave a message must be to be sent to the client, by the names of syslog.
@@ -49,6 +49,16 @@ impl Sessions {
         }
     }
 
+    /// `None` once the session is over.
+    pub(crate) fn log_level(&self, session: &Session) -> Option<LogLevel> {
+        self.lock().get(session).map(|kept| kept.log_level)
+    }
+
+    /// `None` once the session is over.
+    pub(crate) fn client(&self, session: &Session) -> Option<Client> {
+        self.lock().get(session).map(|kept| kept.client.clone())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Session, Kept>> {
         // Whoever panicked under the lock had changed nothing by halves: each change is one step.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,22 +66,35 @@ impl Sessions {
 }
 
 impl LogLevel {
-    const NAMES: [(&'static str, LogLevel); 8] = [
-        ("debug", LogLevel::Debug),
-        ("info", LogLevel::Info),
-        ("notice", LogLevel::Notice),
-        ("warning", LogLevel::Warning),
-        ("error", LogLevel::Error),
-        ("critical", LogLevel::Critical),
-        ("alert", LogLevel::Alert),
-        ("emergency", LogLevel::Emergency),
+    const ALL: [LogLevel; 8] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
     ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
+        }
+    }
 
     /// The level `name`.
     pub(crate) fn named(name: &str) -> Result<LogLevel, Misfit> {
-        let found = LogLevel::NAMES.iter().find(|(known, _)| *known == name);
-        found.map(|(_, level)| *level).ok_or_else(|| {
-            let names = LogLevel::NAMES.map(|(known, _)| known).join(", ");
+        let known = LogLevel::ALL.into_iter().find(|level| level.name() == name);
+        known.ok_or_else(|| {
+            let names = LogLevel::ALL.map(LogLevel::name).join(", ");
             Misfit(format!("`level` must be one of {names}"))
         })
     }
@@ -83,11 +106,11 @@ mod tests {
 
     #[test]
     fn knows_the_eight_names_exactly() {
-        for (name, level) in LogLevel::NAMES {
-            assert_eq!(LogLevel::named(name), Ok(level));
-            assert!(LogLevel::named(&name.to_uppercase()).is_err());
+        for level in LogLevel::ALL {
+            assert_eq!(LogLevel::named(level.name()), Ok(level));
+            assert!(LogLevel::named(&level.name().to_uppercase()).is_err());
         }
         assert!(LogLevel::named("").is_err());
-        assert!(LogLevel::NAMES.is_sorted_by_key(|(_, level)| *level));
+        assert!(LogLevel::ALL.is_sorted());
     }
 }

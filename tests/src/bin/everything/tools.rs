@@ -1,20 +1,27 @@
-//! The tools: one table, from which `tools/list` and `tools/call` both read. What each tool does is in the
-//! modules below.
+//! The tools: how one is described and called. Which there are is in `table`; what each does is in the modules
+//! beside it.
 
+mod asking;
 mod at_once;
+mod changes;
 mod contact;
 mod in_time;
+mod table;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::LazyLock;
 
-use mcp_http_tokio::{Call, ErrorObject, Json, SendError};
+use mcp_http_tokio::{ErrorObject, Json};
 use serde_json::{Value, json};
 
 use crate::content::text;
-use crate::given::{Given, Misfit};
-use Work::{AtOnce, InTime};
+use crate::context::Context;
+use crate::given::Given;
+use crate::outcome::{Failure, Outcome};
+use crate::rounds::{self, NextStep};
+use Work::{AtOnce, InTime, Rounds};
+use table::TOOLS;
 
 /// One tool.
 struct Tool {
@@ -28,92 +35,12 @@ struct Tool {
 enum Work {
     AtOnce(fn(&Given) -> Outcome),
     /// May send to the client before it answers.
-    InTime(for<'a> fn(&'a Call, &'a Given) -> OutcomeInTime<'a>),
+    InTime(for<'a> fn(&'a Context<'a>, &'a Given) -> OutcomeInTime<'a>),
+    /// Asks the client before it answers.
+    Rounds(NextStep),
 }
-
-/// The content of the answer.
-type Outcome = Result<Vec<Value>, Failure>;
 
 type OutcomeInTime<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
-
-/// Why a tool gave no content.
-#[derive(Debug)]
-enum Failure {
-    /// It went wrong; the model reads why and may do better.
-    Told(String),
-    /// There is no result at all.
-    Refused(ErrorObject),
-}
-
-/// The order is the order of the list. The first tool takes no arguments and cannot fail: test suites call it.
-static TOOLS: [Tool; 11] = [
-    Tool {
-        name: "test_simple_text",
-        description: "Answers with one text.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::simple_text),
-    },
-    Tool {
-        name: "test_image_content",
-        description: "Answers with a PNG image.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::image_content),
-    },
-    Tool {
-        name: "test_audio_content",
-        description: "Answers with a WAV sound.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::audio_content),
-    },
-    Tool {
-        name: "test_embedded_resource",
-        description: "Answers with a resource inside the answer.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::embedded_resource),
-    },
-    Tool {
-        name: "test_multiple_content_types",
-        description: "Answers with a text, an image and a resource.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::multiple_content_types),
-    },
-    Tool {
-        name: "test_error_handling",
-        description: "Always fails.",
-        input_schema: no_arguments,
-        work: AtOnce(at_once::error_handling),
-    },
-    Tool {
-        name: "test_tool_with_progress",
-        description: "Reports progress three times, then answers.",
-        input_schema: no_arguments,
-        work: InTime(|call, _| Box::pin(in_time::tool_with_progress(call))),
-    },
-    Tool {
-        name: "json_schema_2020_12_tool",
-        description: "Takes a contact, described with what JSON Schema 2020-12 has to offer.",
-        input_schema: contact::schema,
-        work: AtOnce(contact::take),
-    },
-    Tool {
-        name: "test_x_mcp_header",
-        description: "Answers with its argument, which clients also send as a header field.",
-        input_schema: at_once::x_mcp_header_schema,
-        work: AtOnce(at_once::x_mcp_header),
-    },
-    Tool {
-        name: "echo",
-        description: "Answers with the text it was given.",
-        input_schema: at_once::echo_schema,
-        work: AtOnce(at_once::echo),
-    },
-    Tool {
-        name: "slow",
-        description: "Waits, reports progress after each step, and stops when it is cancelled.",
-        input_schema: in_time::slow_schema,
-        work: InTime(|call, given| Box::pin(in_time::slow(call, given))),
-    },
-];
 
 /// Answers `tools/list`.
 pub(crate) fn list() -> Json {
@@ -125,9 +52,9 @@ pub(crate) fn list() -> Json {
 }
 
 /// Answers `tools/call`.
-pub(crate) async fn call(call: &Call, params: &Given) -> Result<Json, ErrorObject> {
-    let name = params.text("name")?;
-    let given = params.optional_object("arguments")?.unwrap_or_default();
+pub(crate) async fn call(context: &Context<'_>) -> Result<Json, ErrorObject> {
+    let name = context.params.text("name")?;
+    let given = context.params.optional_object("arguments")?.unwrap_or_default();
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let shown: String = name.chars().take(64).collect();
         return Err(ErrorObject::invalid_params(format!(
@@ -136,16 +63,33 @@ pub(crate) async fn call(call: &Call, params: &Given) -> Result<Json, ErrorObjec
     };
     let outcome = match tool.work {
         AtOnce(work) => work(&given),
-        InTime(work) => work(call, &given).await,
+        InTime(work) => work(context, &given).await,
+        Rounds(next) => rounds::hold(context, &given, next).await,
     };
+    let told = |why: &str| Ok(json!({ "content": [text(why)], "isError": true }).into());
     match outcome {
         Ok(content) => Ok(json!({ "content": content }).into()),
-        Err(Failure::Told(why)) => Ok(json!({ "content": [text(&why)], "isError": true }).into()),
+        Err(Failure::Told(why)) => told(&why),
+        Err(Failure::Lacks(capability)) => told(&format!(
+            "this tool works only with clients that declare the capability `{}`",
+            capability.name()
+        )),
         Err(Failure::Refused(error)) => Err(error),
     }
 }
 
 impl Tool {
+    /// A tool without arguments.
+    const fn new(name: &'static str, description: &'static str, work: Work) -> Tool {
+        Tool { name, description, input_schema: no_arguments, work }
+    }
+
+    /// The same with the arguments that `input_schema` describes.
+    const fn taking(mut self, input_schema: fn() -> Value) -> Tool {
+        self.input_schema = input_schema;
+        self
+    }
+
     fn listed(&self) -> Value {
         json!({ "name": self.name, "description": self.description, "inputSchema": (self.input_schema)() })
     }
@@ -155,17 +99,11 @@ fn no_arguments() -> Value {
     json!({ "type": "object", "properties": {} })
 }
 
-impl From<Misfit> for Failure {
-    fn from(misfit: Misfit) -> Failure {
-        Failure::Told(misfit.to_string())
-    }
-}
-
-/// Nobody waits for the answer any more, so it does not matter what it is.
-impl From<SendError> for Failure {
-    fn from(error: SendError) -> Failure {
-        Failure::Refused(ErrorObject::internal(error.to_string()))
-    }
+/// One argument, a string that must be given.
+fn one_text(name: &str, description: &str) -> Value {
+    let mut properties = serde_json::Map::new();
+    properties.insert(name.to_owned(), json!({ "type": "string", "description": description }));
+    json!({ "type": "object", "properties": properties, "required": [name] })
 }
 
 #[cfg(test)]
@@ -174,7 +112,21 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{AtOnce, Failure, Given, TOOLS, list};
+    use super::{AtOnce, Failure, Given, InTime, Outcome, Rounds, TOOLS, Tool, list};
+    use crate::questions::Answers;
+    use crate::rounds::Round;
+
+    /// The tool's first word, if it needs nothing but arguments for it.
+    fn begin(tool: &Tool, given: &Given) -> Option<Outcome> {
+        match tool.work {
+            AtOnce(work) => Some(work(given)),
+            Rounds(next) => {
+                let first = next(&Round { given, answers: &Answers::default() });
+                Some(first.map(|_| Vec::new()))
+            }
+            InTime(_) => None,
+        }
+    }
 
     #[test]
     fn names_are_unique_and_plain() {
@@ -214,23 +166,22 @@ mod tests {
     #[test]
     fn tools_that_need_no_arguments_take_none_or_more() {
         for tool in TOOLS.iter().filter(|tool| (tool.input_schema)().get("required").is_none()) {
-            let AtOnce(work) = tool.work else { continue };
             for given in [json!({}), json!({ "surplus": 1 })] {
-                let told = matches!(work(&given.into()), Err(Failure::Told(_)));
+                let Some(first) = begin(tool, &given.into()) else { continue };
                 let fails = ["test_error_handling", "json_schema_2020_12_tool"].contains(&tool.name);
-                assert_eq!(told, fails, "{}", tool.name);
+                assert_eq!(matches!(first, Err(Failure::Told(_))), fails, "{}", tool.name);
             }
         }
     }
 
     #[test]
     fn what_a_schema_requires_is_required() {
-        for tool in &TOOLS {
+        for tool in TOOLS {
             let schema = (tool.input_schema)();
             let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             for name in required {
-                let AtOnce(work) = tool.work else { continue };
-                let Err(Failure::Told(why)) = work(&Given::default()) else { panic!("{}", tool.name) };
+                let Some(first) = begin(tool, &Given::default()) else { continue };
+                let Err(Failure::Told(why)) = first else { panic!("{}", tool.name) };
                 assert!(why.contains(name.as_str().unwrap()), "{why}");
             }
         }

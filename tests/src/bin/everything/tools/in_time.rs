@@ -1,28 +1,49 @@
-//! Tools that take their time and report progress meanwhile. A client that asked for no progress gets none;
-//! `Call::progress` sees to that.
+//! Tools that take their time, and what they send meanwhile. A client that asked for no progress gets none, and
+//! one that wants no log messages neither; `Call::progress` and `Context::log` see to that.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use mcp_http_tokio::{Call, ErrorObject};
+use mcp_http_tokio::Call;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
 
-use super::{Failure, Outcome};
+use crate::clock;
 use crate::content::text;
+use crate::context::Context;
 use crate::given::Given;
+use crate::outcome::{Failure, Outcome};
+use crate::sessions::LogLevel;
 
 const SLOW_MS_MAX: u32 = 600_000;
 const SLOW_MS_DEFAULT: u32 = 1_000;
 const SLOW_STEPS_MAX: u32 = 1_000;
 const SLOW_STEPS_DEFAULT: u32 = 4;
 
+const STEP: Duration = Duration::from_millis(50);
+
 pub(super) async fn tool_with_progress(call: &Call) -> Outcome {
-    let start = Instant::now();
-    for (percent, after_ms) in [(0.0, 0), (50.0, 50), (100.0, 100)] {
-        wait(call, start + Duration::from_millis(after_ms)).await?;
+    for (percent, pause) in [(0.0, Duration::ZERO), (50.0, STEP), (100.0, STEP)] {
+        wait(call, pause).await?;
         call.progress(percent, Some(100.0), None).await?;
     }
     Ok(vec![text("Progress was reported at 0, 50 and 100.")])
+}
+
+pub(super) async fn tool_with_logging(context: &Context<'_>) -> Outcome {
+    context.log(LogLevel::Info, "Tool execution started").await?;
+    wait(context.call, STEP).await?;
+    context.log(LogLevel::Info, "Tool processing data").await?;
+    wait(context.call, STEP).await?;
+    context.log(LogLevel::Info, "Tool execution completed").await?;
+    Ok(vec![text("Three messages were logged, for those who want them.")])
+}
+
+pub(super) async fn reconnection(call: &Call) -> Outcome {
+    call.close_stream();
+    wait(call, 3 * STEP).await?;
+    Ok(vec![text("The response was ended before this was known.")])
 }
 
 pub(super) fn slow_schema() -> Value {
@@ -50,20 +71,23 @@ pub(super) fn slow_schema() -> Value {
 pub(super) async fn slow(call: &Call, given: &Given) -> Outcome {
     let ms = given.count("ms", 0..=SLOW_MS_MAX, SLOW_MS_DEFAULT)?;
     let steps = given.count("steps", 1..=SLOW_STEPS_MAX, SLOW_STEPS_DEFAULT)?;
-    let (start, whole) = (Instant::now(), Duration::from_millis(u64::from(ms)));
+    let (start, whole) = (clock::now(), Duration::from_millis(u64::from(ms)));
     for step in 1..=steps {
-        wait(call, start + whole * step / steps).await?;
+        // By the clock, so that what sending takes does not add up.
+        let due = start + whole * step / steps;
+        wait(call, due.saturating_duration_since(clock::now())).await?;
         let said = format!("step {step} of {steps}");
         call.progress(f64::from(step), Some(f64::from(steps)), Some(&said)).await?;
     }
     Ok(vec![text(&format!("Waited {ms} ms; steps: {steps}."))])
 }
 
-/// Waits until `at`, or fails as soon as nobody waits for the answer any more.
-async fn wait(call: &Call, at: Instant) -> Result<(), Failure> {
-    tokio::select! {
-        biased;
-        () = call.cancelled() => Err(Failure::Refused(ErrorObject::internal("cancelled"))),
-        () = sleep_until(at) => Ok(()),
-    }
+/// Waits, or fails as soon as nobody waits for the answer any more.
+async fn wait(call: &Call, time: Duration) -> Result<(), Failure> {
+    let (mut cancelled, mut over) = (pin!(call.cancelled()), pin!(call.sleep(time)));
+    poll_fn(|cx| match cancelled.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(Err(Failure::unheard())),
+        Poll::Pending => over.as_mut().poll(cx).map(Ok),
+    })
+    .await
 }

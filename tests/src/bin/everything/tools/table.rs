@@ -1,0 +1,90 @@
+//! Which tools there are.
+
+use mcp_http_tokio::Topic;
+
+use super::Tool;
+use super::Work::{AtOnce, InTime, Rounds};
+use super::{asking, at_once, changes, contact, in_time};
+
+/// The order is the order of the list. The first tool takes no arguments and cannot fail: test suites call it.
+pub(super) static TOOLS: &[Tool] = &[
+    Tool::new("test_simple_text", "Answers with one text.", AtOnce(at_once::simple_text)),
+    Tool::new("test_image_content", "Answers with a PNG image.", AtOnce(at_once::image_content)),
+    Tool::new("test_audio_content", "Answers with a WAV sound.", AtOnce(at_once::audio_content)),
+    Tool::new(
+        "test_embedded_resource",
+        "Answers with a resource inside the answer.",
+        AtOnce(at_once::embedded_resource),
+    ),
+    Tool::new(
+        "test_multiple_content_types",
+        "Answers with a text, an image and a resource.",
+        AtOnce(at_once::multiple_content_types),
+    ),
+    Tool::new("test_error_handling", "Always fails.", AtOnce(at_once::error_handling)),
+    Tool::new(
+        "test_tool_with_progress",
+        "Reports progress three times, then answers.",
+        InTime(|context, _| Box::pin(in_time::tool_with_progress(context.call))),
+    ),
+    Tool::new(
+        "json_schema_2020_12_tool",
+        "Takes a contact, described with what JSON Schema 2020-12 has to offer.",
+        AtOnce(contact::take),
+    )
+    .taking(contact::schema),
+    Tool::new(
+        "test_x_mcp_header",
+        "Answers with its argument, which clients also send as a header field.",
+        AtOnce(at_once::x_mcp_header),
+    )
+    .taking(at_once::x_mcp_header_schema),
+    Tool::new("echo", "Answers with the text it was given.", AtOnce(at_once::echo))
+        .taking(at_once::echo_schema),
+    Tool::new(
+        "slow",
+        "Waits, reports progress after each step, and stops when it is cancelled.",
+        InTime(|context, given| Box::pin(in_time::slow(context.call, given))),
+    )
+    .taking(in_time::slow_schema),
+    Tool::new(
+        "test_tool_with_logging",
+        "Sends three log messages of level `info`, then answers.",
+        InTime(|context, _| Box::pin(in_time::tool_with_logging(context))),
+    ),
+    Tool::new(
+        "test_reconnection",
+        "Ends the response before the answer is there; the client comes back for it.",
+        InTime(|context, _| Box::pin(in_time::reconnection(context.call))),
+    ),
+    Tool::new("test_sampling", "Passes a prompt on to the client's model.", Rounds(asking::sampling))
+        .taking(asking::sampling_schema),
+    Tool::new("test_elicitation", "Asks the user for a name and an address.", Rounds(asking::elicitation))
+        .taking(asking::elicitation_schema),
+    Tool::new(
+        "test_elicitation_sep1034_defaults",
+        "Asks the user with a form that has a default for every type of field.",
+        Rounds(asking::defaults),
+    ),
+    Tool::new(
+        "test_elicitation_sep1330_enums",
+        "Asks the user with a form that has every kind of choice.",
+        Rounds(asking::enums),
+    ),
+    Tool::new(
+        "test_trigger_tool_change",
+        "Tells clients that the list of tools changed. It did not.",
+        InTime(|context, _| Box::pin(async { changes::of_list(context, &Topic::Tools) })),
+    ),
+    Tool::new(
+        "test_trigger_prompt_change",
+        "Tells clients that the list of prompts changed. It did not.",
+        InTime(|context, _| Box::pin(async { changes::of_list(context, &Topic::Prompts) })),
+    ),
+    Tool::new(
+        "test_trigger_resource_update",
+        "Tells the clients that subscribed to a resource that it changed. It did not.",
+        InTime(|context, given| Box::pin(async { changes::of_resource(context, given) })),
+    )
+    .taking(changes::resource_schema),
+];
