@@ -19,9 +19,7 @@ use mcp_http_core::time::Timestamp;
 use crate::call::{Line, LineState};
 use crate::mailbox::{At, Handed, Mailbox, Order};
 use crate::port::Port;
-use crate::request::Requests;
 use crate::session::{Record, Session};
-use crate::signal::{Flag, Permit};
 
 pub(crate) struct Shard {
     id: ShardId,
