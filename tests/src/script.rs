@@ -396,35 +396,48 @@ impl Script {
         self.check_drained();
     }
 
-    /// Ends what is left by a shutdown whose last moment comes, while nobody reads and nobody answers.
+    /// Ends what is left by a shutdown, while nobody answers. Peers read what they are given until shortly
+    /// before the last moment, or read nothing at all.
     ///
     /// # Panics
     /// If anything is left.
     #[track_caller]
-    pub fn finish_by_shutdown(mut self) {
+    pub fn finish_by_shutdown(mut self, peers_read: bool) {
         let drain = self.config.shutdown_drain;
         self.shutdown(drain);
-        self.advance(drain);
-        // Complete messages are there to be read; the peers that read have the rest now.
-        for shard in 0..self.shards.len() {
-            self.at = shard;
-            for (exchange, course) in self.open_exchanges() {
-                match course {
-                    Course::Whole => {
-                        self.flushed(exchange);
-                    }
-                    Course::Streaming | Course::Idle | Course::Pulled => {
-                        let drawn = self.pull(exchange);
-                        assert_eq!(drawn.pulled, Pulled::End, "R14: {exchange:?} has no end");
-                        self.flushed(exchange);
-                    }
-                    Course::Waiting => panic!("R14: {exchange:?} has no answer"),
-                    Course::Over => {}
-                }
+        if peers_read {
+            // D3: the last tenth, at most a second, is for writing what failed.
+            let spare = (drain / 10).min(Duration::from_secs(1));
+            self.advance(drain - spare);
+            for shard in 0..self.shards.len() {
+                self.at = shard;
+                self.read_to_the_end();
+            }
+            for shard in 0..self.shards.len() {
+                self.at = shard;
+                let left = self.open_exchanges();
+                assert!(left.is_empty(), "R14: left before the last moment: {left:?}");
             }
         }
+        self.advance(drain);
         assert_eq!(self.any_deadline(), None, "R14: a deadline remains");
         self.check_drained();
+    }
+
+    /// Every peer reads its complete answer.
+    #[track_caller]
+    fn read_to_the_end(&mut self) {
+        for (exchange, course) in self.open_exchanges() {
+            match course {
+                Course::Streaming | Course::Idle => {
+                    let drawn = self.pull(exchange);
+                    assert_eq!(drawn.pulled, Pulled::End, "R14: {exchange:?} has no end");
+                }
+                Course::Whole | Course::Pulled => {}
+                Course::Waiting | Course::Over => panic!("R14: {exchange:?} has no answer"),
+            }
+            self.flushed(exchange);
+        }
     }
 
     fn any_deadline(&self) -> Option<Duration> {
