@@ -183,11 +183,12 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
 
     fn admit(&mut self, admitted: Admitted, head: Arc<Parts>, who: Option<Principal>) {
         // An id that names no shard of ours is refused by whichever is asked.
-        let shard = match admitted.session() {
-            Some(session) => session.shard().filter(|shard| self.server.shard(*shard).is_some()),
-            None => None,
+        let named = admitted.session().and_then(|session| session.shard());
+        let shard = match named.filter(|shard| self.server.shard(*shard).is_some()) {
+            Some(shard) => shard,
+            None if admitted.opens_session() => self.server.shard_for_session(),
+            None => self.server.any_shard(),
         };
-        let shard = shard.unwrap_or_else(|| self.server.any_shard());
         let now = self.server.now();
         let Some(shard) = self.server.shard(shard) else { return };
         let at = shard.admit(admitted, who.clone(), now, &self.mailbox, &*self.server, &self.server.port);

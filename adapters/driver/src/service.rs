@@ -40,6 +40,7 @@ pub(crate) struct Inner<H, R> {
     pub(crate) runtime: R,
     pub(crate) config: Arc<Config>,
     pub(crate) intake: Intake,
+    budget: Arc<Budget>,
     shards: Vec<Shard>,
     next_shard: AtomicUsize,
     /// The origin of all timestamps.
@@ -97,6 +98,7 @@ impl<H: Handler, R: Runtime> Service<H, R> {
             runtime,
             intake: Intake::new(Arc::clone(&config)),
             config,
+            budget,
             shards,
             next_shard: AtomicUsize::new(0),
             connections: Mutex::default(),
@@ -229,6 +231,18 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
 
     pub(crate) fn shard(&self, id: ShardId) -> Option<&Shard> {
         self.shards.get(usize::from(id.0))
+    }
+
+    /// The shard for a new session: while there are places each in its turn, then the one whose session is to
+    /// go for it.
+    pub(crate) fn shard_for_session(&self) -> ShardId {
+        if self.budget.sessions() < self.config.sessions_max || self.shards.len() == 1 {
+            return self.any_shard();
+        }
+        let now = self.now();
+        let victims =
+            (0..).zip(&self.shards).filter_map(|(id, shard)| Some((shard.victim(now)?, ShardId(id))));
+        victims.min_by_key(|(victim, _)| *victim).map_or_else(|| self.any_shard(), |(_, shard)| shard)
     }
 
     /// The shard for what belongs to none yet: each in its turn.

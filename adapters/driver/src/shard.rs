@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 
 use mcp_http_core::endpoint::{
     Action, Actions, CallId, Delivery, DiscardReason, EndReason, Endpoint, Event, ExchangeId, Frames,
-    Outbound, Principal, Pulled, SendError, SessionKey, Target, Topic,
+    Outbound, Principal, Pulled, SendError, SessionKey, Target, Topic, Victim,
 };
 use mcp_http_core::intake::Admitted;
 use mcp_http_core::reject::Reject;
@@ -206,6 +206,10 @@ impl Shard {
     /// The call's answer was given: nobody is to be told of it any more.
     pub(crate) fn forget_line(&self, call: CallId) {
         self.lock().lines.remove(&call);
+    }
+
+    pub(crate) fn victim(&self, now: Timestamp) -> Option<Victim> {
+        self.lock().endpoint.victim(now)
     }
 
     pub(crate) fn stats(&self) -> mcp_http_core::endpoint::Stats {

@@ -363,6 +363,15 @@ pub enum CancelReason {
     Shutdown,
 }
 
+/// A session that could be given up for a new one. What is given up first is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Victim {
+    /// It was never used since then.
+    Unconfirmed(Timestamp),
+    /// It was last used then, at least `evict_after` ago.
+    Idle(Timestamp),
+}
+
 /// What came of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {

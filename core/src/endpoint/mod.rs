@@ -38,7 +38,7 @@ use crate::time::Timestamp;
 
 pub use action::{
     Action, Actions, CallId, CancelReason, Delivery, DiscardReason, EndReason, Event, ExchangeId, MessageId,
-    Outbound, Principal, Pulled, SendError, SessionKey, Target,
+    Outbound, Principal, Pulled, SendError, SessionKey, Target, Victim,
 };
 pub use budget::Budget;
 pub use carry::Frames;
@@ -100,6 +100,13 @@ impl Endpoint {
     /// The 404 that [`admit`](Endpoint::admit) would give (S5, S6).
     pub fn glance(&self, session: &SessionRef, who: Option<&Principal>) -> Result<(), Reject> {
         self.route(session, who).map(|_| ()).map_err(Reject::new)
+    }
+
+    /// Which session this endpoint would give up for a new one, when all places of the server are taken. A
+    /// server with several shards opens the new session on the one with the least, so that the right session
+    /// goes, wherever it is (S10).
+    pub fn victim(&mut self, now: Timestamp) -> Option<Victim> {
+        self.rank_victim(now)
     }
 
     /// Takes a judged request in. Its exchange ends with an [`Action::Reject`] or [`Action::Close`], or when

@@ -17,7 +17,7 @@ use crate::version::Version;
 use super::Endpoint;
 use super::action::{
     Action, Actions, CallId, CancelReason, Delivery, DiscardReason, EndReason, ExchangeId, Home, Principal,
-    SessionKey,
+    SessionKey, Victim,
 };
 use super::admit::deliver;
 use super::event_id::Tag;
@@ -342,6 +342,16 @@ impl Endpoint {
         if let Some(victim) = self.sessions.get_mut(victim) {
             victim.successor = successor;
         }
+    }
+
+    /// Which of its sessions this endpoint would give up for a new one; the least of all shards' is the
+    /// server's (S10).
+    pub(super) fn rank_victim(&mut self, now: Timestamp) -> Option<Victim> {
+        let session = self.find_victim(now).and_then(|key| self.sessions.get(key))?;
+        Some(match session.phase {
+            Phase::Pending | Phase::Offered | Phase::Unconfirmed => Victim::Unconfirmed(session.since),
+            Phase::Live => Victim::Idle(session.last_active),
+        })
     }
 
     /// The oldest unconfirmed session, else the one that is idle longest, if it has been for `evict_after`;
