@@ -126,7 +126,7 @@ impl Rig {
 
 /// The id as clients bear it.
 fn session_name(session: &Session) -> String {
-    String::from_utf8(session.id().to_bytes().to_vec()).unwrap()
+    String::from_utf8(session.id().as_bytes().to_vec()).unwrap()
 }
 
 impl Handler for Rig {

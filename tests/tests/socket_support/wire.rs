@@ -3,6 +3,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::net::TcpSocket;
@@ -79,7 +80,7 @@ impl Wire {
 
     /// Sends until the peer's side takes no more for a while.
     pub(crate) fn send_what_is_taken(&mut self, bytes: &[u8]) {
-        self.stream.set_write_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        self.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
         // What was not taken is not the point.
         _ = self.stream.write_all(bytes);
     }
@@ -218,6 +219,14 @@ impl Wire {
             }
             Err(error) => Err(lost(&error)),
         }
+    }
+
+    /// One read, which may be in vain.
+    pub(crate) fn read_for(&mut self, time: Duration) -> Result<usize, Lost> {
+        self.stream.set_read_timeout(Some(time)).unwrap();
+        let read = self.read();
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        read
     }
 
     /// What was read and belongs to no response that was taken.
