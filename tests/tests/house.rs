@@ -82,7 +82,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
             let parts: Vec<&str> = table.split('.').collect();
             let is_list = |part: &&str| **part == *"dependencies" || **part == *"build-dependencies";
             listed = parts.last().is_some_and(is_list);
-            if let Some(at) = parts.iter().position(|part| is_list(part)) {
+            if let Some(at) = parts.iter().position(is_list) {
                 // A table of its own for one dependency.
                 found.extend(parts.get(at + 1).map(|name| (*name).to_owned()));
             }
