@@ -94,6 +94,7 @@ pub mod h1;
 pub mod intake;
 pub mod json;
 pub mod jsonrpc;
+mod octets;
 pub mod param_headers;
 pub mod reject;
 pub mod session_id;

@@ -5,7 +5,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::octets::{all_escaped_or, is_sub_delim, is_unreserved};
+use crate::octets::{all_escaped_or, is_sub_delim, is_unreserved};
 
 /// A well-formed authority, borrowed from the octets it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

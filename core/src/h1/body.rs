@@ -6,8 +6,8 @@ use bytes::Bytes;
 use super::chunk::size_line;
 use super::input::Input;
 use super::lines::{Broken, Lines};
-use super::octets::{is_text, is_token};
 use super::{Announced, Fault, Limits};
+use crate::octets::{is_text, is_token};
 
 /// Octets of one chunk size line, extensions included.
 const SIZE_LINE_MAX: usize = 16 + 256;

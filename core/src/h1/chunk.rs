@@ -3,7 +3,7 @@
 //! `httparse::parse_chunk_size` is no help: it reads an empty line as size 0, which would end the body, and
 //! takes LF and NUL inside an extension.
 
-use super::octets::{is_tchar, is_text, trim_ows_start};
+use crate::octets::{is_tchar, is_text, trim_ows_start};
 
 /// Digits of a size. Sixteen fill 64 bits, so a size never overflows; more are refused, also leading zeros.
 const DIGITS_MAX: usize = 16;

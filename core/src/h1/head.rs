@@ -5,9 +5,9 @@ use bytes::Bytes;
 
 use super::input::Input;
 use super::lines::{Broken, Lines};
-use super::octets::is_tchar;
 use super::request_line::RequestLine;
 use super::{Fault, Limits};
+use crate::octets::is_tchar;
 
 /// Empty lines skipped before a request line; some old clients send one behind a body (RFC 9112 2.2).
 const EMPTY_LINES_MAX: u8 = 8;

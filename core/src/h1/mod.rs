@@ -70,7 +70,6 @@ mod input;
 mod limits;
 mod lines;
 mod names;
-mod octets;
 mod output;
 mod request;
 mod request_line;

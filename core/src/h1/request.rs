@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use super::head::Head;
 use super::names::field_name;
-use super::octets::{is_token, trim_ows};
 use super::request_line::{method, target};
 use super::{Announced, Authority, Fault, Request};
+use crate::octets::{is_token, trim_ows};
 
 /// More fields than a header map can hold would be refused by it; this is well below.
 const FIELDS_MAX: usize = 16_384;

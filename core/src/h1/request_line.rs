@@ -8,8 +8,8 @@ use core::ops::Range;
 use bytes::Bytes;
 use http::{Method, Uri};
 
-use super::octets::{all_escaped_or, is_sub_delim, is_token, is_unreserved};
 use super::{Authority, Fault};
+use crate::octets::{all_escaped_or, is_sub_delim, is_token, is_unreserved};
 
 /// A request line of the right shape, as offsets into the head that it starts.
 #[derive(Clone, Copy, Debug)]

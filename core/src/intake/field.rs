@@ -3,6 +3,8 @@
 
 use http::{HeaderMap, HeaderName};
 
+pub(crate) use crate::octets::{is_token, trim_ows as trim};
+
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -26,23 +28,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The value without SP and HTAB at its ends. The standard library's `trim` takes more than these two.
-pub(crate) fn trim(mut value: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
-        value = rest;
-    }
-    value
-}
-
 /// Whether all octets are from 0x21 to 0x7E, and there is at least one.
 pub(crate) fn is_visible(value: &[u8]) -> bool {
     !value.is_empty() && value.iter().all(u8::is_ascii_graphic)
-}
-
-/// Whether this is a `token` (RFC 9110 5.6.2).
-pub(crate) fn is_token(value: &[u8]) -> bool {
-    let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    !value.is_empty() && value.iter().all(is_tchar)
 }
 
 /// The pieces between `separator`s that stand outside quoted strings, without the blanks around them.
