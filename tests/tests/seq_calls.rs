@@ -932,3 +932,74 @@ fn i8_silence_commits_a_batch_to_a_stream_once() {
     assert_eq!((drawn.said(), drawn.pulled), (vec![message(ask::result_text("2", "2"))], Pulled::End));
     s.finish();
 }
+
+#[test]
+fn i8_a_cancel_before_its_request_in_one_batch_cancels_nothing() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::cancelled("1"), ask::request("1", "a")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    assert_eq!(calls.len(), 1, "{:?}", admission.actions);
+    let cancels = admission.actions.iter().any(|action| matches!(action, Action::Cancel { .. }));
+    assert!(!cancels, "{:?}", admission.actions);
+    let actions = s.send(Target::Call(calls[0]), result("1"));
+    assert_eq!(actions, [json(admission.exchange, &format!("[{}]", ask::result_text("1", "1")))]);
+    s.finish();
+}
+
+#[test]
+fn i8_a_cancel_after_its_request_in_one_batch_cancels_it() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::request("1", "a"), ask::cancelled("1"), ask::request("2", "b")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    let told_handler = Action::Cancel { call: calls[0], reason: CancelReason::Client };
+    let at = |wanted: &Action| admission.actions.iter().position(|action| action == wanted);
+    let delivered = admission.actions.iter().position(|action| {
+        matches!(action, Action::Deliver { delivery: Delivery::Call { call, .. }, .. } if *call == calls[0])
+    });
+    assert!(at(&told_handler) > delivered && delivered.is_some(), "{:?}", admission.actions);
+    let actions = s.send(Target::Call(calls[1]), result("2"));
+    assert_eq!(actions.len(), 1);
+    s.finish();
+}
+
+#[test]
+fn i8_a_batch_all_of_which_is_cancelled_is_answered_with_errors() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::request("1", "a"), ask::request("2", "b")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    let told = |call| Action::Cancel { call, reason: CancelReason::Client };
+    assert_eq!(cancel(&mut s, &session, "2"), [told(calls[1])]);
+    let actions = cancel(&mut s, &session, "1");
+    let [first, Action::Respond { response, .. }] = &actions[..] else { panic!("{actions:?}") };
+    assert_eq!(*first, told(calls[0]));
+    let mcp_http_core::h1::Body::Full(body) = &response.body else { panic!("{response:?}") };
+    let answers: Vec<serde_json::Value> = serde_json::from_slice(body).unwrap();
+    assert!(!answers.is_empty() && answers.iter().all(|answer| answer["error"]["code"] == code::CANCELLED));
+    s.finish();
+}
+
+#[test]
+fn i8_a_batch_whose_client_is_gone_goes_on() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::request("1", "a"), ask::request("2", "b")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    s.send(Target::Call(calls[0]), note(1));
+    let last = s.pull(admission.exchange).last_id();
+    assert_eq!(s.gone(admission.exchange), []);
+    s.send(Target::Call(calls[1]), result("2"));
+    let again = s.get().with(&session.id).after(&last).admit();
+    let drawn = s.pull(again.exchange);
+    assert_eq!((drawn.said(), drawn.pulled), (vec![message(ask::result_text("2", "2"))], Pulled::Idle));
+    s.send(Target::Call(calls[0]), result("1"));
+    let drawn = s.pull(again.exchange);
+    assert_eq!((drawn.said(), drawn.pulled), (vec![message(ask::result_text("1", "1"))], Pulled::End));
+    s.finish();
+}

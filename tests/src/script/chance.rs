@@ -34,7 +34,7 @@ impl Switch {
 
     /// Sources of different shards start far apart.
     pub(super) fn source(&self, shard: u16) -> Source {
-        Source { switch: self.clone(), drawn: u64::from(shard) << 32 }
+        Source { switch: self.clone(), drawn: u64::from(shard) << 24 }
     }
 }
 

@@ -60,17 +60,23 @@ impl Ledger {
 
     #[track_caller]
     pub(super) fn enter(&mut self, actions: &[Action]) {
-        let mut rejected = Vec::new();
         for action in actions {
             self.enter_one(action);
-            if let Action::Reject { exchange, .. } | Action::Close { exchange } = action {
-                rejected.push(*exchange);
-            }
         }
-        for exchange in rejected {
-            if let Some(session) = self.opening.get(&exchange) {
-                let life = &self.sessions[session];
-                assert!(matches!(life, Life::Discarded(_)), "R2: a refused exchange left {life:?}");
+        for action in actions {
+            match action {
+                Action::Reject { exchange, .. } => {
+                    let life = self.opening.get(exchange).map(|session| &self.sessions[session]);
+                    let nothing_left = matches!(life, None | Some(Life::Discarded(_)));
+                    assert!(nothing_left, "R2: a refused exchange left {life:?}");
+                }
+                Action::Close { exchange } => {
+                    // Its id may have been used before.
+                    let life = self.opening.get(exchange).map(|session| &self.sessions[session]);
+                    let undecided = matches!(life, Some(Life::Created(_)));
+                    assert!(!undecided, "R2: an exchange that was not answered left {life:?}");
+                }
+                _ => {}
             }
         }
     }

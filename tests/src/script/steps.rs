@@ -2,7 +2,7 @@
 
 use mcp_http_core::answer::{Head, Response};
 use mcp_http_core::endpoint::{
-    Action, CallId, Delivery, Event, ExchangeId, MessageId, Outbound, SessionKey, Target,
+    Action, CallId, Delivery, EndReason, Event, ExchangeId, MessageId, Outbound, SessionKey, Target,
 };
 use mcp_http_core::h1::Body;
 use mcp_http_core::json::Json;
@@ -248,6 +248,15 @@ impl Script {
     #[track_caller]
     pub fn commit(&mut self, opening: &Opening) -> Session {
         assert_eq!(self.accept(opening), [opening.offer()]);
+        assert_eq!(self.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
+        opening.session()
+    }
+
+    /// Takes an opening at the cap to its commit, over a victim, exactly.
+    #[track_caller]
+    pub fn commit_over(&mut self, opening: &Opening, victim: &Session) -> Session {
+        let evicted = Action::End { session: victim.key, reason: EndReason::Evicted };
+        assert_eq!(self.accept(opening), [evicted, opening.offer()]);
         assert_eq!(self.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
         opening.session()
     }
