@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 const ANNOTATION: &str = "x-mcp-header";
-const FIELD_PREFIX: &str = "mcp-param-";
+/// As `HeaderName` has it.
+pub(crate) const FIELD_PREFIX: &str = "mcp-param-";
 
 /// Keywords whose value maps names of the author's choice to schemas (or to lists of names). `properties`, the
 /// only one that an argument can be reached through, is not among them.

@@ -46,8 +46,11 @@ pub enum Refusal {
         limit: usize,
     },
     /// `MCP-Protocol-Version` is unknown, malformed or given twice with different values (I10).
-    BadVersionField,
-    /// The request belongs to a revision that this server does not serve.
+    BadVersionField {
+        /// What would be served.
+        supported: &'static [Version],
+    },
+    /// The request belongs to a revision that this server does not serve, or not in this form (I12, Z6).
     UnsupportedVersion {
         /// What was asked for, at most 64 bytes of it.
         requested: Box<str>,
@@ -70,6 +73,17 @@ pub enum Refusal {
     InvalidRequest(&'static str),
     /// The parameters do not fit the method (I9, Z3).
     InvalidParams(&'static str),
+    /// The revision has no such method (I12, Z7).
+    MethodNotFound,
+    /// A field and what it mirrors of the body disagree (Z4).
+    HeaderMismatch(&'static str),
+    /// The same of an `Mcp-Param-*` field (Z5).
+    ParamHeaderMismatch {
+        /// Which; it is one that the application registered.
+        field: HeaderName,
+        /// What is wrong with it, and what would be right.
+        why: &'static str,
+    },
     /// The auth hook wants other credentials; the value of `WWW-Authenticate`.
     Unauthorized(HeaderValue),
     /// The auth hook knows who it is and refuses.
@@ -95,7 +109,7 @@ pub enum Refusal {
 pub enum Allow {
     /// The endpoint with sessions.
     PostGetDelete,
-    /// The endpoint without.
+    /// The endpoint without, and what it offers to a stateless request (Z1).
     Post,
     /// Health and statistics.
     Get,
@@ -106,7 +120,7 @@ pub enum Allow {
 pub enum Needs {
     /// A POST can be answered with either.
     JsonOrEventStream,
-    /// A GET opens an event stream.
+    /// A GET and a `subscriptions/listen` open an event stream.
     EventStream,
 }
 
@@ -172,7 +186,7 @@ impl Refusal {
             Refusal::NotAcceptable(_) => "not_acceptable",
             Refusal::UnsupportedMediaType => "unsupported_media_type",
             Refusal::BodyTooLarge { .. } => "body_too_large",
-            Refusal::BadVersionField => "bad_version_field",
+            Refusal::BadVersionField { .. } => "bad_version_field",
             Refusal::UnsupportedVersion { .. } => "unsupported_version",
             Refusal::BadSessionId => "bad_session_id",
             Refusal::MissingSession => "missing_session",
@@ -182,6 +196,9 @@ impl Refusal {
             Refusal::NotJson(_) => "not_json",
             Refusal::InvalidRequest(_) => "invalid_request",
             Refusal::InvalidParams(_) => "invalid_params",
+            Refusal::MethodNotFound => "method_not_found",
+            Refusal::HeaderMismatch(_) => "header_mismatch",
+            Refusal::ParamHeaderMismatch { .. } => "param_header_mismatch",
             Refusal::Unauthorized(_) => "unauthorized",
             Refusal::Forbidden => "forbidden",
             Refusal::TooManySessions => "too_many_sessions",
@@ -197,7 +214,8 @@ impl Refusal {
     /// The table.
     fn row(&self) -> Row {
         use code::{
-            INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, REFUSED, SESSION_NOT_FOUND,
+            HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR,
+            REFUSED, SESSION_NOT_FOUND,
         };
         match self {
             Refusal::Http(fault) => row(fault.status(), REFUSED, fault.to_string()).closing(),
@@ -229,15 +247,16 @@ impl Refusal {
                 REFUSED,
                 format!("the body is larger than the limit of {limit} bytes"),
             ),
-            Refusal::BadVersionField => row(
+            Refusal::BadVersionField { supported } => row(
                 StatusCode::BAD_REQUEST,
                 INVALID_REQUEST,
-                "MCP-Protocol-Version must be one of 2025-03-26, 2025-06-18 and 2025-11-25, given once",
+                format!("MCP-Protocol-Version must be {}, given once", any_of(supported)),
             ),
             Refusal::UnsupportedVersion { .. } => row(
                 StatusCode::BAD_REQUEST,
                 code::UNSUPPORTED_VERSION,
-                "this protocol version is not served; data.supported lists those that are",
+                "this protocol version is not served, or not in this form: data.supported lists those that are, \
+                 and those before 2026-07-28 begin with initialize",
             ),
             Refusal::BadSessionId => row(
                 StatusCode::BAD_REQUEST,
@@ -265,6 +284,15 @@ impl Refusal {
             Refusal::NotJson(why) => row(StatusCode::BAD_REQUEST, PARSE_ERROR, *why),
             Refusal::InvalidRequest(why) => row(StatusCode::BAD_REQUEST, INVALID_REQUEST, *why),
             Refusal::InvalidParams(why) => row(StatusCode::BAD_REQUEST, INVALID_PARAMS, *why),
+            Refusal::MethodNotFound => row(
+                StatusCode::NOT_FOUND,
+                METHOD_NOT_FOUND,
+                "this method is not part of 2026-07-28; it belongs to the sessions of earlier revisions",
+            ),
+            Refusal::HeaderMismatch(why) => row(StatusCode::BAD_REQUEST, HEADER_MISMATCH, *why),
+            Refusal::ParamHeaderMismatch { field, why } => {
+                row(StatusCode::BAD_REQUEST, HEADER_MISMATCH, format!("{field} {why}"))
+            }
             Refusal::Unauthorized(challenge) => {
                 row(StatusCode::UNAUTHORIZED, REFUSED, "credentials are missing or not accepted")
                     .with(header::WWW_AUTHENTICATE, challenge.clone())
@@ -329,6 +357,20 @@ impl Needs {
             Needs::EventStream => "Accept must allow text/event-stream",
         }
     }
+}
+
+/// The names of `versions`, as a sentence has them.
+fn any_of(versions: &[Version]) -> String {
+    let mut text = String::new();
+    for (left, version) in (0..versions.len()).rev().zip(versions) {
+        text.push_str(version.name());
+        text.push_str(match left {
+            0 => "",
+            1 => " or ",
+            _ => ", ",
+        });
+    }
+    text
 }
 
 fn row(status: StatusCode, code: i64, message: impl Into<Cow<'static, str>>) -> Row {

@@ -2,7 +2,7 @@
 //! what can be said without it.
 mod intake_support;
 
-use intake_support::{Ask, id, intake, post, sessions_off, sessions_on};
+use intake_support::{Ask, BAD_VERSION, id, intake, post, sessions_off, sessions_on};
 use mcp_http_core::intake::{BatchItem, IncomingNotice, Intake, Kind};
 use mcp_http_core::jsonrpc::RequestId;
 use mcp_http_core::reject::Refusal;
@@ -165,7 +165,7 @@ fn i6_bad_json_in_a_batch_is_bad_json_even_past_the_bound() {
 #[test]
 fn i10_and_i11_hold_for_batches() {
     for (ask, refusal) in [
-        (batch(&[REQUEST]).set("mcp-protocol-version", "x"), Refusal::BadVersionField),
+        (batch(&[REQUEST]).set("mcp-protocol-version", "x"), BAD_VERSION),
         (batch(&[REQUEST]).set("mcp-session-id", "a b"), Refusal::BadSessionId),
         (
             batch(&[REQUEST]).set("mcp-session-id", "a b").without("mcp-protocol-version"),

@@ -20,7 +20,8 @@ const POST_FAULTS: [Fault; 11] = [
     ("unsupported_media_type", |ask| ask.set("content-type", "text/plain")),
     ("body_too_large", |ask| ask.with("content-length", "99999999")),
     ("not_json", |ask| ask.body("{")),
-    ("unsupported_version", |ask| {
+    // Of the stateless era, whose own order is in `stateless_intake_order`.
+    ("invalid_params", |ask| {
         ask.body(
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
         )
@@ -29,10 +30,11 @@ const POST_FAULTS: [Fault; 11] = [
     ("bad_session_id", |ask| ask.set("mcp-session-id", "a b")),
 ];
 
-const GET_FAULTS: [Fault; 7] = [
+const GET_FAULTS: [Fault; 8] = [
     ("unknown_path", |ask| ask.target("/nowhere")),
     ("host_not_allowed", |ask| ask.set("host", "example.com")),
     ("origin_not_allowed", |ask| ask.with("origin", "null")),
+    ("method_not_allowed", |ask| ask.method("PUT")),
     ("not_acceptable", |ask| ask.set("accept", "text/html")),
     ("bad_version_field", |ask| ask.set("mcp-protocol-version", "x")),
     ("bad_session_id", |ask| ask.set("mcp-session-id", "a b")),

@@ -1,12 +1,16 @@
-//! I10 and I12: the version field as one of a closed list, and which era a message belongs to.
+//! I10 and I12: the version field as one of a closed list, and what a server of the handshake era alone says
+//! to the stateless one. Both eras together are in `stateless_intake_era`.
 mod intake_support;
 
-use intake_support::{Ask, delete, get, id, initialize, ping, post, sessions_off, sessions_on};
-use mcp_http_core::intake::Kind;
+use intake_support::{
+    Ask, BAD_VERSION, HANDSHAKE_ONLY, delete, get, id, initialize, intake, message, ping, post, sessions_off,
+    sessions_on,
+};
+use mcp_http_core::config::{Eras, SessionMode};
+use mcp_http_core::intake::{Intake, Kind};
 use mcp_http_core::reject::{Refusal, Reject};
-use mcp_http_core::version::Version;
 
-const HANDSHAKE: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+const HANDSHAKE: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 /// Well-formed or not, none is a revision we know.
 const UNKNOWN: [&str; 16] = [
@@ -44,8 +48,14 @@ fn with_meta(meta: &str) -> Ask {
     post(format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"_meta":{meta}}}}}"#))
 }
 
+/// Refused by a server of the handshake era alone.
 fn unsupported(requested: &str) -> Refusal {
-    Refusal::UnsupportedVersion { requested: requested.into(), supported: &Version::HANDSHAKE }
+    Refusal::UnsupportedVersion { requested: requested.into(), supported: &HANDSHAKE_ONLY }
+}
+
+fn handshake_only() -> [Intake; 2] {
+    [SessionMode::On, SessionMode::Off]
+        .map(|mode| intake(|config| (config.eras, config.sessions) = (Eras::Handshake, mode)))
 }
 
 #[test]
@@ -70,12 +80,12 @@ fn i10_the_same_value_twice_is_as_once_and_another_is_refused() {
             for other in ["2024-11-05", "", "2026-07-28", "2025-11-25x", "x"] {
                 for lines in [[known, other], [other, known]] {
                     let refusal = with_version(ask.clone(), &lines).refusal(&sessions_on());
-                    assert_eq!(refusal, Refusal::BadVersionField, "{lines:?}");
+                    assert_eq!(refusal, BAD_VERSION, "{lines:?}");
                 }
             }
         }
         let lines = ["2025-11-25", "2025-11-25", "2025-06-18"];
-        assert_eq!(with_version(ask, &lines).refusal(&sessions_on()), Refusal::BadVersionField);
+        assert_eq!(with_version(ask, &lines).refusal(&sessions_on()), BAD_VERSION);
     }
 }
 
@@ -84,11 +94,11 @@ fn i10_unknown_malformed_and_empty_are_400_on_post_get_and_delete() {
     for value in UNKNOWN.into_iter().chain(["", " ", "\t"]) {
         for ask in [ping(), notice(), reply(), get(), delete()] {
             let ask = ask.set("mcp-protocol-version", value);
-            assert_eq!(ask.refusal(&sessions_on()), Refusal::BadVersionField, "{ask:?}");
+            assert_eq!(ask.refusal(&sessions_on()), BAD_VERSION, "{ask:?}");
         }
         for ask in [ping(), notice(), reply()] {
             let ask = ask.set("mcp-protocol-version", value);
-            assert_eq!(ask.refusal(&sessions_off()), Refusal::BadVersionField, "{ask:?}");
+            assert_eq!(ask.refusal(&sessions_off()), BAD_VERSION, "{ask:?}");
         }
     }
     let answer = get().set("mcp-protocol-version", "1").reject(&sessions_on()).into_answer();
@@ -128,13 +138,13 @@ fn i10_on_initialize_the_field_may_be_unknown_but_not_malformed() {
     ] {
         for intake in [sessions_on(), sessions_off()] {
             let reject = with_version(asking_for("2025-06-18"), lines).reject(&intake);
-            assert_eq!(reject.refusal, Refusal::BadVersionField, "{lines:?}");
+            assert_eq!(reject.refusal, BAD_VERSION, "{lines:?}");
             assert_eq!(id(&reject), Some("7"));
         }
     }
     // Not even if the body says the same.
     let odd = asking_for("2025-06-18\u{e9}").set("mcp-protocol-version", "2025-06-18\u{e9}");
-    assert_eq!(odd.refusal(&sessions_on()), Refusal::BadVersionField);
+    assert_eq!(odd.refusal(&sessions_on()), BAD_VERSION);
 }
 
 #[test]
@@ -170,14 +180,14 @@ fn i12_the_stateless_version_key_decides_whatever_the_field_says() {
         (r#"{"io.modelcontextprotocol/protocolVersion":7}"#, "7"),
         (
             r#"{"io.modelcontextprotocol/protocolVersion":"a","io.modelcontextprotocol/protocolVersion":"b"}"#,
-            "b",
+            "",
         ),
         (r#"{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#, "2026-07-28"),
         (r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"_meta":{}"#, "2026-07-28"),
     ] {
         for lines in [&[][..], &["2025-11-25"], &["2026-07-28"], &["x"], &[""], &["2025-06-18", "2025-11-25"]]
         {
-            for intake in [sessions_on(), sessions_off()] {
+            for intake in handshake_only() {
                 let reject = with_version(with_meta(meta), lines).reject(&intake);
                 assert_eq!(reject.refusal, unsupported(requested), "{meta} {lines:?}");
                 assert_eq!(id(&reject), Some("7"));
@@ -214,7 +224,7 @@ fn i12_other_metadata_does_not_make_a_message_stateless() {
 #[test]
 fn i12_a_stateless_field_makes_every_post_stateless() {
     for ask in [ping(), notice(), reply(), initialize()] {
-        for intake in [sessions_on(), sessions_off()] {
+        for intake in handshake_only() {
             let ask = ask.clone().set("mcp-protocol-version", "2026-07-28");
             assert_eq!(ask.refusal(&intake), unsupported("2026-07-28"), "{ask:?}");
         }
@@ -226,24 +236,27 @@ fn i12_initialize_with_stateless_metadata_opens_nothing() {
     let ask = initialize().body(
         r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
     );
-    assert_eq!(ask.refusal(&sessions_on()), unsupported("2026-07-28"));
-    assert_eq!(ask.refusal(&sessions_off()), unsupported("2026-07-28"));
+    for intake in handshake_only() {
+        assert_eq!(ask.refusal(&intake), unsupported("2026-07-28"));
+    }
 }
 
 #[test]
-fn i12_get_and_delete_of_the_stateless_era_are_refused() {
+fn i12_where_the_stateless_era_is_not_served_its_get_and_delete_have_a_bad_version() {
+    let [on, off] = handshake_only();
     for ask in [get(), delete()] {
-        let refusal = ask.set("mcp-protocol-version", "2026-07-28").refusal(&sessions_on());
-        assert_eq!(refusal, Refusal::BadVersionField);
+        let ask = ask.set("mcp-protocol-version", "2026-07-28");
+        assert_eq!(ask.refusal(&on), Refusal::BadVersionField { supported: &HANDSHAKE_ONLY });
+        assert!(matches!(ask.refusal(&off), Refusal::MethodNotAllowed(_)));
     }
 }
 
 #[test]
 fn i12_the_refusal_is_400_and_lists_what_is_served() {
-    let answer = ping().set("mcp-protocol-version", "2026-07-28").reject(&sessions_on()).into_answer();
+    let [on, _] = handshake_only();
+    let answer = ping().set("mcp-protocol-version", "2026-07-28").reject(&on).into_answer();
     assert_eq!(answer.status.as_u16(), 400);
-    let mcp_http_core::h1::Body::Full(body) = answer.body else { panic!("no body") };
-    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let body = intake_support::json(&answer);
     assert_eq!(body["id"], 7);
     assert_eq!(body["error"]["code"], -32022);
     assert_eq!(body["error"]["data"]["requested"], "2026-07-28");
@@ -251,7 +264,21 @@ fn i12_the_refusal_is_400_and_lists_what_is_served() {
 }
 
 #[test]
+fn i10_the_refusal_names_what_is_served_and_nothing_else() {
+    for (eras, says) in [
+        (Eras::Both, "must be 2026-07-28, 2025-11-25, 2025-06-18 or 2025-03-26, given once"),
+        (Eras::Handshake, "must be 2025-11-25, 2025-06-18 or 2025-03-26, given once"),
+        (Eras::Stateless, "must be 2026-07-28, given once"),
+    ] {
+        let intake = intake(|config| config.eras = eras);
+        let reject = with_version(ping(), &["2025-11-25", "x"]).reject(&intake);
+        assert_eq!(message(&reject), format!("MCP-Protocol-Version {says}"));
+    }
+}
+
+#[test]
 fn i13_at_most_64_bytes_of_a_requested_version_are_reflected_in_whole_characters() {
+    let [intake, _] = handshake_only();
     for (sent, reflected) in [
         ("x".repeat(64), "x".repeat(64)),
         ("x".repeat(65), "x".repeat(64)),
@@ -261,10 +288,10 @@ fn i13_at_most_64_bytes_of_a_requested_version_are_reflected_in_whole_characters
         ("\u{1F600}".repeat(17), "\u{1F600}".repeat(16)),
     ] {
         let meta = format!(r#"{{"io.modelcontextprotocol/protocolVersion":"{sent}"}}"#);
-        assert_eq!(with_meta(&meta).refusal(&sessions_on()), unsupported(&reflected));
+        assert_eq!(with_meta(&meta).refusal(&intake), unsupported(&reflected));
     }
     let meta = format!(r#"{{"io.modelcontextprotocol/protocolVersion":[{}]}}"#, "[],".repeat(100) + "1");
-    let Refusal::UnsupportedVersion { requested, .. } = with_meta(&meta).refusal(&sessions_on()) else {
+    let Refusal::UnsupportedVersion { requested, .. } = with_meta(&meta).refusal(&intake) else {
         panic!("another refusal")
     };
     assert_eq!(requested.len(), 64);

@@ -1,11 +1,12 @@
 //! Judges a POST's body, and what the head left to it.
 //!
 //! In this order, and the first failure answers: length (L1), UTF-8 and JSON (I6), JSON-RPC shape (I7), era
-//! (I12), `initialize` without id (I9), `MCP-Protocol-Version` (I10), `Mcp-Session-Id` (I11), then what the
-//! method needs: the parameters of `initialize` and their agreement with the version field (I9, I10), or, for
-//! everything else, that there is a session id at all (S5). A refusal from the shape on bears the id of the
-//! request. A response of the client is not a request: if it is well-formed and refused for another reason,
-//! its id, which is one of ours, is not sent back.
+//! (I12). What follows in the stateless era is in `stateless`. In the handshake era it is: `initialize` without
+//! id (I9), `MCP-Protocol-Version` (I10), `Mcp-Session-Id` (I11), then what the method needs: the parameters of
+//! `initialize` and their agreement with the version field (I9, I10), or, for everything else, that there is a
+//! session id at all (S5). A refusal from the shape on bears the id of the request. A response of the client is
+//! not a request: if it is well-formed and refused for another reason, its id, which is one of ours, is not
+//! sent back.
 
 use std::sync::Arc;
 
@@ -14,12 +15,14 @@ use bytes::Bytes;
 use super::admitted::{Accept, Admitted, BatchItem, IncomingNotice, Initialize, Kind};
 use super::members::{self, Member};
 use super::message::{self, Incoming, NOT_JSON, Params};
+use super::mirror::Mirrors;
 use super::session_field::SessionField;
 use super::version_field::VersionField;
-use super::{Rules, era};
+use super::{Rules, era, stateless};
 use crate::answer::Grant;
-use crate::config::SessionMode;
+use crate::config::{Eras, SessionMode};
 use crate::jsonrpc::{Message, Notice, Request};
+use crate::param_headers::ParamHeaders;
 use crate::reject::{Refusal, Reject};
 use crate::session_id::SessionRef;
 use crate::version::{Era, Version};
@@ -30,10 +33,13 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeedsBody {
     pub(super) rules: Arc<Rules>,
+    pub(super) tools: Arc<ParamHeaders>,
     pub(super) grant: Option<Grant>,
     pub(super) accept: Accept,
     pub(super) version: VersionField,
     pub(super) session: SessionField,
+    /// Empty unless `version` is the stateless revision: only then they are looked at.
+    pub(super) mirrors: Mirrors,
 }
 
 impl NeedsBody {
@@ -108,10 +114,20 @@ impl NeedsBody {
     }
 
     fn single(self, message: Message, params: &Params<'_>, body: &Bytes) -> Result<Admitted, Refusal> {
-        match era::of(&self.version, params) {
-            Era::Stateless => return Err(era::refusal(&self.version, params)),
-            Era::Handshake => {}
+        let config = &self.rules.config;
+        match (era::of(&self.version, params), config.eras) {
+            (Era::Stateless, Eras::Both | Eras::Stateless) => self.stateless(message, params),
+            (Era::Handshake, Eras::Both | Eras::Handshake) => self.handshake(message, params, body),
+            (Era::Handshake, Eras::Stateless) if matches!(message, Message::Reply(_)) => {
+                Err(stateless::NO_REPLY)
+            }
+            (Era::Stateless, Eras::Handshake) | (Era::Handshake, Eras::Stateless) => {
+                Err(era::unserved(&self.version, params, config.versions()))
+            }
         }
+    }
+
+    fn handshake(self, message: Message, params: &Params<'_>, body: &Bytes) -> Result<Admitted, Refusal> {
         match message {
             Message::Request(request) if is_initialize(&request.method) => self.initialize(request, params),
             Message::Request(request) => self.within_session(Kind::Call(request)),
@@ -124,8 +140,9 @@ impl NeedsBody {
     }
 
     fn initialize(self, request: Request, params: &Params<'_>) -> Result<Admitted, Refusal> {
+        let supported = self.rules.config.versions();
         if self.version == VersionField::Malformed {
-            return Err(Refusal::BadVersionField);
+            return Err(Refusal::BadVersionField { supported });
         }
         let session = self.session.optional()?;
         let wanted = match params.protocol_version {
@@ -146,15 +163,15 @@ impl NeedsBody {
                 }
             }
         }
-        self.version.judge_against(&wanted)?;
+        self.version.judge_against(&wanted, supported)?;
         let kind = Kind::Initialize(Initialize { request, negotiated: Version::negotiate(&wanted) });
         Ok(Admitted { kind, session, accept: self.accept, grant: self.grant })
     }
 
     /// The rule for everything but `initialize`.
     fn within_session(self, kind: Kind) -> Result<Admitted, Refusal> {
-        self.version.judge()?;
-        let session = match self.rules.config.sessions {
+        self.version.judge(self.rules.config.versions())?;
+        let session = match self.rules.session_mode() {
             SessionMode::On => Some(self.session.required()?),
             SessionMode::Off => None,
         };

@@ -4,7 +4,7 @@
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use super::field::{is_token, trim};
+use super::field::{MCP_PARAM_PREFIX, is_token, trim};
 use crate::answer::{Answer, Grant};
 use crate::reject::Allow;
 
@@ -12,7 +12,6 @@ use crate::reject::Allow;
 const REQUEST_FIELDS: &str = "content-type, accept, authorization, mcp-protocol-version, mcp-session-id, \
      last-event-id, mcp-method, mcp-name";
 
-const PARAM_PREFIX: &[u8] = b"mcp-param-";
 /// How many `mcp-param-*` fields one preflight may ask for; the rest is not granted.
 const PARAM_FIELDS_MAX: usize = 32;
 /// A longer field name, in bytes, is not reflected (I13).
@@ -47,6 +46,8 @@ fn request_fields(head: &Parts) -> HeaderValue {
 }
 
 fn is_param_field(name: &[u8]) -> bool {
-    let Some((prefix, rest)) = name.split_at_checked(PARAM_PREFIX.len()) else { return false };
-    name.len() <= PARAM_FIELD_BYTES_MAX && prefix.eq_ignore_ascii_case(PARAM_PREFIX) && is_token(rest)
+    let Some((prefix, rest)) = name.split_at_checked(MCP_PARAM_PREFIX.len()) else { return false };
+    name.len() <= PARAM_FIELD_BYTES_MAX
+        && prefix.eq_ignore_ascii_case(MCP_PARAM_PREFIX.as_bytes())
+        && is_token(rest)
 }

@@ -4,8 +4,11 @@
 use http::{HeaderMap, HeaderName};
 
 pub(crate) use crate::octets::{is_token, trim_ows as trim};
+pub(crate) use crate::param_headers::FIELD_PREFIX as MCP_PARAM_PREFIX;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The lines of a field that must not be given twice.

@@ -12,8 +12,10 @@ use crate::reject::{Refusal, Reject};
 /// its call, which is long after the body was used.
 const SHARED_ID_BODY_BYTES_MAX: usize = 4096;
 
-/// The stateless era's version key in `params._meta`.
+/// The keys in `params._meta` by which a request of the stateless era says what the handshake said.
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// A well-formed message.
 #[derive(Debug)]
@@ -25,8 +27,7 @@ pub(crate) struct Incoming<'a> {
 /// The members of `params` that a judgement looks at; empty if `params` is absent or an array.
 #[derive(Debug, Default)]
 pub(crate) struct Params<'a> {
-    /// The value of `_meta`'s version key. Given twice, it is there, whatever it says.
-    pub(crate) meta_version: Option<&'a str>,
+    pub(crate) meta: Meta<'a>,
     /// For `initialize`.
     pub(crate) protocol_version: Member<'a>,
     /// For `initialize`.
@@ -35,6 +36,25 @@ pub(crate) struct Params<'a> {
     pub(crate) client_info: Member<'a>,
     /// For `notifications/cancelled`.
     pub(crate) request_id: Member<'a>,
+    /// For `tools/call` and `prompts/get`.
+    pub(crate) name: Member<'a>,
+    /// For `tools/call`.
+    pub(crate) arguments: Member<'a>,
+    /// For `resources/read`.
+    pub(crate) uri: Member<'a>,
+    /// For `tasks/get` and its like.
+    pub(crate) task_id: Member<'a>,
+    /// For `subscriptions/listen`.
+    pub(crate) notifications: Member<'a>,
+}
+
+/// `_meta`, and the members of it that are the protocol's. If `_meta` is given twice, each may be in either.
+#[derive(Debug, Default)]
+pub(crate) struct Meta<'a> {
+    pub(crate) whole: Member<'a>,
+    pub(crate) version: Member<'a>,
+    pub(crate) capabilities: Member<'a>,
+    pub(crate) client_info: Member<'a>,
 }
 
 /// The members that JSON-RPC knows. Others are passed over.
@@ -143,11 +163,16 @@ impl<'a> Params<'a> {
     fn read(text: &'a str) -> Params<'a> {
         let mut params = Params::default();
         let read = members::of_object(text, |name, value| match name {
-            "_meta" => params.meta_version = meta_version(value).or(params.meta_version),
+            "_meta" => params.meta.read(value),
             "protocolVersion" => params.protocol_version.put(value),
             "capabilities" => params.capabilities.put(value),
             "clientInfo" => params.client_info.put(value),
             "requestId" => params.request_id.put(value),
+            "name" => params.name.put(value),
+            "arguments" => params.arguments.put(value),
+            "uri" => params.uri.put(value),
+            "taskId" => params.task_id.put(value),
+            "notifications" => params.notifications.put(value),
             _ => {}
         });
         debug_assert!(read.is_ok(), "the parameters were checked with the message");
@@ -155,21 +180,24 @@ impl<'a> Params<'a> {
     }
 }
 
-const NEEDS_JSONRPC: &str = "jsonrpc must be \"2.0\"";
-
-fn meta_version(meta: &str) -> Option<&str> {
-    if !meta.starts_with('{') {
-        return None;
-    }
-    let mut version = None;
-    let read = members::of_object(meta, |name, value| {
-        if name == META_VERSION {
-            version = Some(value);
+impl<'a> Meta<'a> {
+    /// Reads `text`, which is known to be valid JSON.
+    fn read(&mut self, text: &'a str) {
+        self.whole.put(text);
+        if !text.starts_with('{') {
+            return;
         }
-    });
-    debug_assert!(read.is_ok(), "_meta was checked with the message");
-    version
+        let read = members::of_object(text, |name, value| match name {
+            META_VERSION => self.version.put(value),
+            META_CAPABILITIES => self.capabilities.put(value),
+            META_CLIENT_INFO => self.client_info.put(value),
+            _ => {}
+        });
+        debug_assert!(read.is_ok(), "_meta was checked with the message");
+    }
 }
+
+const NEEDS_JSONRPC: &str = "jsonrpc must be \"2.0\"";
 
 fn reply<'a>(id: Option<RequestId>, outcome: Result<Json, Json>) -> Result<Incoming<'a>, Refusal> {
     let Some(id) = id else { return invalid("a response must have the id of the request it answers") };

@@ -6,11 +6,12 @@
 //! 1. path, octet by octet; the query does not count;
 //! 2. `Host` and `Origin`, on every method (I1). The health path has neither rule: what it says is no secret,
 //!    and load balancers address it as they like. The statistics path has both;
-//! 3. method (I4), `OPTIONS` being answered here (I5);
+//! 3. method (I4), `OPTIONS` being answered here (I5). GET and DELETE are of the handshake era, so where that
+//!    is not served, or the version field names the stateless revision, they are not offered (Z1);
 //! 4. `Accept` (I2), `Content-Type` (I3) and the declared length (L1), where the method has use for them;
 //! 5. `MCP-Protocol-Version` (I10), `Mcp-Session-Id` (I11) and `Last-Event-ID` (C5). On POST they depend on
 //!    the body, so that [`NeedsBody`] judges them; but a malformed session id is refused here when the
-//!    version field names a handshake revision, as then the body can change nothing about it.
+//!    version field names a handshake revision: a message of the stateless era disagrees with such a field.
 //!
 //! Between head and body the caller asks its auth hook, and looks for [`NeedsBody::session`].
 
@@ -22,11 +23,16 @@ mod cors;
 mod era;
 mod field;
 mod host;
+mod listen;
 mod media;
 mod members;
 mod message;
+mod mirror;
 mod origin;
+mod param_fields;
+mod sentinel;
 mod session_field;
+mod stateless;
 mod version_field;
 
 use std::sync::Arc;
@@ -37,12 +43,14 @@ use http::request::Parts;
 pub use admitted::{Accept, Admitted, BatchItem, IncomingNotice, Initialize, Kind, ListenFilter, Stateless};
 pub use body::NeedsBody;
 use host::Hosts;
+use mirror::Mirrors;
 use origin::Origins;
 use session_field::SessionField;
 use version_field::VersionField;
 
 use crate::answer::{Answer, Grant};
-use crate::config::{Config, SessionMode};
+use crate::config::{Config, Eras, SessionMode};
+use crate::param_headers::ParamHeaders;
 use crate::reject::{Allow, Needs, Refusal, Reject};
 use crate::version::Era;
 
@@ -50,6 +58,7 @@ use crate::version::Era;
 #[derive(Clone, Debug)]
 pub struct Intake {
     rules: Arc<Rules>,
+    tools: Arc<ParamHeaders>,
 }
 
 /// What a head led to.
@@ -91,7 +100,14 @@ impl Intake {
     #[must_use]
     pub fn new(config: Arc<Config>) -> Self {
         let (hosts, origins) = (Hosts::new(&config.allowed_hosts), Origins::new(&config));
-        Intake { rules: Arc::new(Rules { config, hosts, origins }) }
+        Intake { rules: Arc::new(Rules { config, hosts, origins }), tools: Arc::default() }
+    }
+
+    /// The same judge for tools that mirror arguments into `Mcp-Param-*` fields (Z5). It is cheap, so that an
+    /// application may change its tools: each request is judged by what was given before its head came.
+    #[must_use]
+    pub fn with_params(self, tools: Arc<ParamHeaders>) -> Self {
+        Intake { tools, ..self }
     }
 
     /// Judges a request's head. Never fails: whatever is wrong is a [`Verdict::Reject`].
@@ -150,13 +166,12 @@ impl Intake {
     }
 
     fn endpoint(&self, head: &Parts, grant: Option<&Grant>) -> Result<Verdict, Refusal> {
-        let allow = match self.rules.config.sessions {
-            SessionMode::On => Allow::PostGetDelete,
-            SessionMode::Off => Allow::Post,
-        };
+        if head.method == Method::POST {
+            return self.post(head, grant).map(Verdict::Body);
+        }
+        let allow = self.rules.allow(head);
         match (&head.method, allow) {
             (&Method::OPTIONS, _) => Ok(Verdict::Answer(Box::new(cors::options(head, allow, grant)))),
-            (&Method::POST, _) => self.post(head, grant).map(Verdict::Body),
             (&Method::GET, Allow::PostGetDelete) => self.get(head, grant).map(Verdict::Admit),
             (&Method::DELETE, Allow::PostGetDelete) => self.delete(head, grant).map(Verdict::Admit),
             _ => Err(Refusal::MethodNotAllowed(allow)),
@@ -171,11 +186,16 @@ impl Intake {
         content_type::judge(&head.headers)?;
         content_type::judge_length(&head.headers, self.rules.config.body_bytes_max)?;
         let version = VersionField::of(&head.headers);
-        let session = SessionField::of(&head.headers, self.rules.config.sessions);
+        let session = SessionField::of(&head.headers, self.rules.session_mode());
         if session == SessionField::Malformed && version.era() == Some(Era::Handshake) {
             return Err(Refusal::BadSessionId);
         }
-        Ok(NeedsBody { rules: Arc::clone(&self.rules), grant: grant.cloned(), accept, version, session })
+        let mirrors = match version.era() {
+            Some(Era::Stateless) => Mirrors::of(&head.headers, !self.tools.is_empty()),
+            Some(Era::Handshake) | None => Mirrors::default(),
+        };
+        let (rules, tools) = (Arc::clone(&self.rules), Arc::clone(&self.tools));
+        Ok(NeedsBody { rules, tools, grant: grant.cloned(), accept, version, session, mirrors })
     }
 
     fn get(&self, head: &Parts, grant: Option<&Grant>) -> Result<Admitted, Refusal> {
@@ -183,19 +203,42 @@ impl Intake {
         if !accept.event_stream {
             return Err(Refusal::NotAcceptable(Needs::EventStream));
         }
-        VersionField::of(&head.headers).judge()?;
-        let session = SessionField::of(&head.headers, self.rules.config.sessions).required()?;
+        VersionField::of(&head.headers).judge(self.rules.config.versions())?;
+        let session = SessionField::of(&head.headers, self.rules.session_mode()).required()?;
         let last_event_id = session_field::last_event_id(&head.headers)?;
         let kind = Kind::Open { last_event_id };
         Ok(Admitted { kind, session: Some(session), accept, grant: grant.cloned() })
     }
 
     fn delete(&self, head: &Parts, grant: Option<&Grant>) -> Result<Admitted, Refusal> {
-        VersionField::of(&head.headers).judge()?;
-        let session = SessionField::of(&head.headers, self.rules.config.sessions).required()?;
+        VersionField::of(&head.headers).judge(self.rules.config.versions())?;
+        let session = SessionField::of(&head.headers, self.rules.session_mode()).required()?;
         // The answer has no content that a client could be unable to read.
         let accept = Accept { json: true, event_stream: true };
         Ok(Admitted { kind: Kind::Delete, session: Some(session), accept, grant: grant.cloned() })
+    }
+}
+
+impl Rules {
+    /// Whether there are sessions; the stateless era has none.
+    pub(crate) fn session_mode(&self) -> SessionMode {
+        match self.config.eras {
+            Eras::Both | Eras::Handshake => self.config.sessions,
+            Eras::Stateless => SessionMode::Off,
+        }
+    }
+
+    /// What the endpoint offers to whoever sends this head.
+    fn allow(&self, head: &Parts) -> Allow {
+        match (self.session_mode(), self.config.eras) {
+            (SessionMode::Off, _) => Allow::Post,
+            (SessionMode::On, Eras::Both)
+                if VersionField::of(&head.headers).era() == Some(Era::Stateless) =>
+            {
+                Allow::Post
+            }
+            (SessionMode::On, Eras::Both | Eras::Handshake | Eras::Stateless) => Allow::PostGetDelete,
+        }
     }
 }
 

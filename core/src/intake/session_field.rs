@@ -15,7 +15,7 @@ const EVENT_ID_BYTES_MAX: usize = 128;
 /// What `Mcp-Session-Id` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionField {
-    /// Also when sessions are off: then the field means nothing, whatever is in it (S12).
+    /// Also when there are no sessions: then the field means nothing, whatever is in it (S12, Z1).
     Absent,
     One(SessionRef),
     /// No session id at all, or more than one line.

@@ -1,6 +1,8 @@
 //! How the intake tests make requests and look at judgements. No rule is written here.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod stateless;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,11 +10,23 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request};
 use mcp_http_core::answer::Answer;
 use mcp_http_core::config::{AllowedHosts, Config, SessionMode};
+use mcp_http_core::h1::Body;
 use mcp_http_core::intake::{Admitted, Intake, Kind, Verdict};
 use mcp_http_core::reject::{Refusal, Reject};
+use mcp_http_core::version::Version;
 
 /// A session id of our own form.
 pub(crate) const SESSION: &str = "0001000000020000000300112233445566778899aabbccddeeff";
+
+/// What a server of both eras serves, as it names it.
+pub(crate) const BOTH_ERAS: [Version; 4] =
+    [Version::V2026_07_28, Version::V2025_11_25, Version::V2025_06_18, Version::V2025_03_26];
+
+pub(crate) const HANDSHAKE_ONLY: [Version; 3] =
+    [Version::V2025_11_25, Version::V2025_06_18, Version::V2025_03_26];
+
+/// I10, of a server of both eras.
+pub(crate) const BAD_VERSION: Refusal = Refusal::BadVersionField { supported: &BOTH_ERAS };
 
 /// A request that passes every rule until a test changes it.
 #[derive(Clone, Debug)]
@@ -75,6 +89,10 @@ impl Ask {
     pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Ask {
         self.body = body.into();
         self
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.body
     }
 
     /// One more line of this field.
@@ -182,6 +200,19 @@ pub(crate) fn intake(change: impl FnOnce(&mut Config)) -> Intake {
 /// The id in a refusal, as its JSON literal.
 pub(crate) fn id(reject: &Reject) -> Option<&str> {
     reject.id.as_ref().map(|id| std::str::from_utf8(id.literal()).unwrap())
+}
+
+/// The content of an answer.
+#[track_caller]
+pub(crate) fn json(answer: &Answer) -> serde_json::Value {
+    let Body::Full(body) = &answer.body else { panic!("no body: {answer:?}") };
+    serde_json::from_slice(body).unwrap()
+}
+
+/// The sentence that a client is told.
+#[track_caller]
+pub(crate) fn message(reject: &Reject) -> String {
+    json(&reject.clone().into_answer())["error"]["message"].as_str().unwrap().into()
 }
 
 /// The values of one field of an answer.
