@@ -1,5 +1,7 @@
 //! What a client says it can do.
 
+use serde_json::{Value, json};
+
 use crate::given::Given;
 use crate::outcome::Failure;
 
@@ -10,6 +12,8 @@ pub(crate) enum Capability {
     Elicitation,
     /// Have its model write a message.
     Sampling,
+    /// Say where its user works.
+    Roots,
 }
 
 /// What one client can do.
@@ -22,9 +26,18 @@ impl Client {
         let object = |name| capabilities.optional_object(name).ok().flatten();
         // Until there was more than one mode, an empty object said: forms.
         let forms = object("elicitation").is_some_and(|modes| modes.has("form") || !modes.has("url"));
-        let declared =
-            [forms.then_some(Capability::Elicitation), object("sampling").map(|_| Capability::Sampling)];
+        let declared = [
+            forms.then_some(Capability::Elicitation),
+            object("sampling").map(|_| Capability::Sampling),
+            object("roots").map(|_| Capability::Roots),
+        ];
         Client(declared.into_iter().flatten().collect())
+    }
+
+    /// One that can do everything.
+    #[cfg(test)]
+    pub(crate) fn able() -> Client {
+        Client(Capability::ALL.to_vec())
     }
 
     pub(crate) fn can(&self, capability: Capability) -> bool {
@@ -37,12 +50,21 @@ impl Client {
 }
 
 impl Capability {
+    #[cfg(test)]
+    const ALL: [Capability; 3] = [Capability::Elicitation, Capability::Sampling, Capability::Roots];
+
     /// Its name in the protocol.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Capability::Elicitation => "elicitation",
             Capability::Sampling => "sampling",
+            Capability::Roots => "roots",
         }
+    }
+
+    /// Itself, as a client declares it.
+    pub(crate) fn declared(self) -> Value {
+        json!({ self.name(): {} })
     }
 }
 
@@ -50,14 +72,14 @@ impl Capability {
 mod tests {
     use serde_json::json;
 
-    use super::Capability::{Elicitation, Sampling};
-    use super::Client;
+    use super::Capability::{Elicitation, Roots, Sampling};
+    use super::{Capability, Client};
 
     #[test]
     fn a_client_can_do_what_it_declares() {
         for (declared, can) in [
             (json!({}), vec![]),
-            (json!({ "sampling": {}, "elicitation": {}, "roots": {} }), vec![Elicitation, Sampling]),
+            (json!({ "sampling": {}, "elicitation": {}, "roots": {} }), vec![Elicitation, Sampling, Roots]),
             (json!({ "elicitation": { "form": {}, "url": {} } }), vec![Elicitation]),
             (json!({ "elicitation": { "url": {} } }), vec![]),
             (json!({ "sampling": { "tools": {} } }), vec![Sampling]),
@@ -65,6 +87,13 @@ mod tests {
             (json!(null), vec![]),
         ] {
             assert_eq!(Client::declaring(&declared.clone().into()), Client(can), "{declared}");
+        }
+    }
+
+    #[test]
+    fn each_is_declared_as_it_is_read() {
+        for capability in Capability::ALL {
+            assert_eq!(Client::declaring(&capability.declared().into()), Client(vec![capability]));
         }
     }
 }

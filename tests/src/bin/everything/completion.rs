@@ -1,14 +1,14 @@
 //! `completion/complete`: what could follow what was typed. The values are in the tables of prompts and
 //! resource templates.
 
-use mcp_http_tokio::{ErrorObject, Json};
-use serde_json::json;
+use mcp_http_tokio::ErrorObject;
+use serde_json::{Value, json};
 
 use crate::given::Given;
 use crate::{prompts, resources};
 
 /// Answers `completion/complete`.
-pub(crate) fn complete(params: &Given) -> Result<Json, ErrorObject> {
+pub(crate) fn complete(params: &Given) -> Result<Value, ErrorObject> {
     let (reference, argument) = (params.object("ref")?, params.object("argument")?);
     let (name, typed) = (argument.text("name")?, argument.text("value")?);
     let offered = match reference.text("type")? {
@@ -23,7 +23,7 @@ pub(crate) fn complete(params: &Given) -> Result<Json, ErrorObject> {
         return Err(ErrorObject::invalid_params("`argument.name` is no argument of what `ref` names"));
     };
     let values: Vec<&str> = offered.iter().copied().filter(|value| value.starts_with(typed)).collect();
-    Ok(json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } }).into())
+    Ok(json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } }))
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
 
     fn asked(reference: Value, name: &str, value: &str) -> Result<Value, i64> {
         let params = json!({ "ref": reference, "argument": { "name": name, "value": value } });
-        complete(&Given::from(params)).map(|found| found.decode().unwrap()).map_err(|error| error.code)
+        complete(&Given::from(params)).map_err(|error| error.code)
     }
 
     #[test]

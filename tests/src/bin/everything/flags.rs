@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use clap::Parser;
-use mcp_http_tokio::{AllowedHosts, Config, Publishes, SessionMode};
+use clap::{Parser, ValueEnum};
+use mcp_http_tokio::{AllowedHosts, Config, Eras, Publishes, SessionMode};
 
 /// What applies to whoever sets nothing.
 static DEFAULTS: LazyLock<Config> = LazyLock::new(Config::default);
@@ -72,6 +72,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ORIGIN")]
     allowed_origin: Vec<String>,
 
+    /// Protocol revisions to serve: `handshake` is 2025-03-26 to 2025-11-25, `stateless` is 2026-07-28
+    #[arg(long, value_name = "WHICH", default_value = "both")]
+    eras: Served,
+
     /// Answer `initialize` without a session; every request stands alone [default: with sessions]
     #[arg(long)]
     no_sessions: bool,
@@ -102,6 +106,11 @@ impl Flags {
         } else if !self.allowed_host.is_empty() {
             config.allowed_hosts = AllowedHosts::Listed(self.allowed_host.clone());
         }
+        config.eras = match self.eras {
+            Served::Both => Eras::Both,
+            Served::Handshake => Eras::Handshake,
+            Served::Stateless => Eras::Stateless,
+        };
         if self.no_sessions {
             config.sessions = SessionMode::Off;
         }
@@ -110,6 +119,13 @@ impl Flags {
         }
         config
     }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Served {
+    Both,
+    Handshake,
+    Stateless,
 }
 
 /// A duration as it is written on the command line.
@@ -161,7 +177,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::{CommandFactory, Parser};
-    use mcp_http_tokio::{AllowedHosts, Config, Publishes, SessionMode};
+    use mcp_http_tokio::{AllowedHosts, Config, Eras, Publishes, SessionMode};
 
     use super::Flags;
 
@@ -190,7 +206,7 @@ mod tests {
         let flags = "--addr [::1]:0 --body-max 1 --header-timeout 0.2 --body-timeout 3 --keep-alive 4 \
             --session-idle 5 --establish-timeout 6 --confirm-timeout 7 --comment-every 8 --stream-retention 9 \
             --shutdown-drain 10.5 --max-sessions 11 --allowed-host a --allowed-host b:1 \
-            --allowed-origin http://c --no-sessions --stats";
+            --allowed-origin http://c --eras stateless --no-sessions --stats";
         let flags = parse(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         let mut expected = plain();
         expected.body_bytes_max = 1;
@@ -206,6 +222,7 @@ mod tests {
         expected.sessions_max = 11;
         expected.allowed_hosts = AllowedHosts::Listed(vec!["a".into(), "b:1".into()]);
         expected.allowed_origins = vec!["http://c".into()];
+        expected.eras = Eras::Stateless;
         expected.sessions = SessionMode::Off;
         expected.stats_path = Some("/__stats".into());
         assert_eq!(flags.config(), expected);
@@ -232,6 +249,7 @@ mod tests {
             (["--keep-alive", ""], "value"),
             (["--body-max", "0"], "at least 1"),
             (["--max-sessions", "many"], "not a whole number"),
+            (["--eras", "2025"], "both, handshake, stateless"),
             (["--addr", "localhost"], "HOST:PORT"),
             (["--addr", ":8000"], "HOST:PORT"),
             (["--addr", "a:99999"], "HOST:PORT"),

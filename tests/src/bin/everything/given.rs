@@ -53,6 +53,13 @@ impl Given {
         }
     }
 
+    /// The boolean `name`, which must be there.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Misfit> {
+        let expected = "true or false";
+        let value = self.member(name).ok_or_else(|| missing(name, expected))?;
+        value.as_bool().ok_or_else(|| wrong(name, expected))
+    }
+
     /// The whole number `name` within `range`, or `default` if it is absent.
     pub(crate) fn count(
         &self,
@@ -68,6 +75,16 @@ impl Given {
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and within u32")]
         Ok(number as u32)
+    }
+
+    /// The elements of the array `name`; `None` if it is not one.
+    pub(crate) fn list(&self, name: &str) -> Option<&[Value]> {
+        self.member(name)?.as_array().map(Vec::as_slice)
+    }
+
+    /// All members.
+    pub(crate) fn into_members(self) -> Map<String, Value> {
+        self.0
     }
 
     /// The members' names.

@@ -9,11 +9,13 @@ mod content;
 mod context;
 mod flags;
 mod given;
+mod offers;
 mod outcome;
 mod prompts;
 mod questions;
 mod resources;
 mod rounds;
+mod secret;
 mod server;
 mod sessions;
 mod signals;
@@ -23,15 +25,17 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mcp_http_tokio::{AllowedHosts, ServeError, Server, ServerStats};
+use mcp_http_tokio::{AllowedHosts, Eras, ServeError, Server, ServerStats};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use flags::Flags;
+use secret::Secret;
 use server::Everything;
 use signals::Signals;
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}"#;
+const INITIALIZE: &str = r#"-d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'"#;
+const DISCOVER: &str = r#"-H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: server/discover' -d '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'"#;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -51,12 +55,15 @@ async fn run(flags: Flags) -> Result<(), String> {
     let listen = || Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"));
     let (mut once, mut twice) = (listen()?, listen()?);
 
+    let secret = Secret::draw().map_err(|error| format!("the system gives no random bytes: {error}"))?;
     let config = flags.config();
+    let everything = Everything::new(&config, secret);
+    let first = if config.eras == Eras::Stateless { DISCOVER } else { INITIALIZE };
     let (hosts, drain_s) = (config.allowed_hosts.clone(), config.shutdown_drain.as_secs_f64());
     let server =
         Server::bind(flags.addr.as_str(), config).await.map_err(|error| explain(&flags.addr, &error))?;
     say(&format!("listening on {}", server.url()));
-    say(&format!("try: {}", curl_line(&server.url(), &hosts)));
+    say(&format!("try: {}", curl_line(&server.url(), &hosts, first)));
 
     let stop = async {
         once.next().await;
@@ -66,7 +73,7 @@ async fn run(flags: Flags) -> Result<(), String> {
         twice.next().await;
         twice.next().await;
     };
-    let stats = server.serve_until(Everything::default(), stop, stop_now).await;
+    let stats = server.serve_until(everything, stop, stop_now).await;
     say(&farewell(&stats.map_err(|error| error.to_string())?));
     Ok(())
 }
@@ -93,15 +100,15 @@ fn explain(addr: &str, error: &ServeError) -> String {
     }
 }
 
-/// A command to paste. It bears a host that is served, whatever the bound address is.
-fn curl_line(url: &str, hosts: &AllowedHosts) -> String {
+/// A command to paste, for this first request. It bears a host that is served, whatever the bound address is.
+fn curl_line(url: &str, hosts: &AllowedHosts, request: &str) -> String {
     let host = match hosts {
         AllowedHosts::Listed(hosts) => hosts.first().map(|host| format!(" -H 'Host: {host}'")),
         AllowedHosts::Loopback | AllowedHosts::Any => None,
     };
     format!(
         "curl -i '{url}'{} -H 'Content-Type: application/json' \
-         -H 'Accept: application/json, text/event-stream' -d '{INITIALIZE}'",
+         -H 'Accept: application/json, text/event-stream' {request}",
         host.unwrap_or_default()
     )
 }
@@ -122,13 +129,13 @@ fn farewell(stats: &ServerStats) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{AllowedHosts, curl_line};
+    use super::{AllowedHosts, INITIALIZE, curl_line};
 
     #[test]
     fn the_command_bears_a_host_that_is_served() {
         let listed = AllowedHosts::Listed(vec![String::from("a.example"), String::from("b.example")]);
         for (hosts, field) in [(listed, true), (AllowedHosts::Loopback, false), (AllowedHosts::Any, false)] {
-            let line = curl_line("http://0.0.0.0:8000/mcp", &hosts);
+            let line = curl_line("http://0.0.0.0:8000/mcp", &hosts, INITIALIZE);
             assert_eq!(line.contains("-H 'Host: a.example'"), field, "{line}");
             assert!(line.starts_with("curl -i 'http://0.0.0.0:8000/mcp' ") && !line.contains('\n'));
         }

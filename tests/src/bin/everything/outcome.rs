@@ -1,7 +1,7 @@
 //! How a tool or a prompt comes out.
 
-use mcp_http_tokio::{ErrorObject, RequestError, SendError};
-use serde_json::Value;
+use mcp_http_tokio::{ErrorObject, RequestError, SendError, code};
+use serde_json::{Value, json};
 
 use crate::client::Capability;
 use crate::given::Misfit;
@@ -21,6 +21,22 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// As the error of a request, in the stateless era or before it.
+    pub(crate) fn into_error(self, stateless: bool) -> ErrorObject {
+        match self {
+            Failure::Told(why) => ErrorObject::invalid_params(why),
+            Failure::Lacks(capability) => {
+                let why = format!("the client must declare the capability `{}`", capability.name());
+                if !stateless {
+                    return ErrorObject::new(code::INVALID_REQUEST, why);
+                }
+                ErrorObject::new(code::MISSING_CAPABILITY, why)
+                    .with_data(json!({ "requiredCapabilities": capability.declared() }))
+            }
+            Failure::Refused(error) => error,
+        }
+    }
+
     /// Nobody waits for the answer any more, so it does not matter what it is.
     pub(crate) fn unheard() -> Failure {
         Failure::Refused(ErrorObject::internal("nobody waits for this answer"))
@@ -30,6 +46,12 @@ impl Failure {
 impl From<Misfit> for Failure {
     fn from(misfit: Misfit) -> Failure {
         Failure::Told(misfit.0)
+    }
+}
+
+impl From<ErrorObject> for Failure {
+    fn from(error: ErrorObject) -> Failure {
+        Failure::Refused(error)
     }
 }
 
@@ -51,5 +73,22 @@ impl From<RequestError> for Failure {
             }
             other => Failure::Told(format!("the client could not be asked: {other}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Capability, Failure};
+
+    #[test]
+    fn what_the_client_lacks_is_named() {
+        let error = Failure::Lacks(Capability::Sampling).into_error(true);
+        assert_eq!(error.code, -32021);
+        assert_eq!(error.data, Some(json!({ "requiredCapabilities": { "sampling": {} } }).into()));
+        let before = Failure::Lacks(Capability::Sampling).into_error(false);
+        assert_eq!((before.code, before.data), (-32600, None));
+        assert!(before.message.contains("`sampling`"));
     }
 }

@@ -1,20 +1,30 @@
 //! The prompts: one table, from which `prompts/list`, `prompts/get` and completion read.
 
-use std::sync::LazyLock;
-
-use mcp_http_tokio::{ErrorObject, Json};
+use mcp_http_tokio::ErrorObject;
 use serde_json::{Value, json};
 
 use crate::content::{embedded, image, text};
-use crate::given::Given;
+use crate::context::Context;
+use crate::given::{Given, Misfit};
+use crate::outcome::Failure;
+use crate::questions::Question;
+use crate::rounds::{Conversation, Round, Step, Turn};
+use Contents::{Asked, Plain};
 
 /// One prompt.
 pub(crate) struct Prompt {
     name: &'static str,
     description: &'static str,
     arguments: &'static [Argument],
-    /// The contents of the messages; all are the user's. The arguments have been checked.
-    contents: fn(&[&str]) -> Vec<Value>,
+    contents: Contents,
+}
+
+/// How a prompt comes to the contents of its messages; all are the user's.
+enum Contents {
+    /// From the arguments, which have been checked.
+    Plain(fn(&[&str]) -> Vec<Value>),
+    /// From what the client answers.
+    Asked(Conversation),
 }
 
 /// One argument of a prompt: a string that must be given.
@@ -25,12 +35,12 @@ pub(crate) struct Argument {
     pub(crate) values: &'static [&'static str],
 }
 
-static PROMPTS: [Prompt; 4] = [
+static PROMPTS: [Prompt; 5] = [
     Prompt {
         name: "test_simple_prompt",
         description: "One text.",
         arguments: &[],
-        contents: |_| vec![text("This is a simple prompt for testing.")],
+        contents: Plain(|_| vec![text("This is a simple prompt for testing.")]),
     },
     Prompt {
         name: "test_prompt_with_arguments",
@@ -43,10 +53,10 @@ static PROMPTS: [Prompt; 4] = [
             },
             Argument { name: "arg2", description: "The second argument.", values: &["one", "two"] },
         ],
-        contents: |given| {
+        contents: Plain(|given| {
             let [arg1, arg2] = given else { return Vec::new() };
             vec![text(&format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"))]
-        },
+        }),
     },
     Prompt {
         name: "test_prompt_with_embedded_resource",
@@ -56,40 +66,47 @@ static PROMPTS: [Prompt; 4] = [
             description: "The URI that the resource bears.",
             values: &["test://example-resource", "test://static-text"],
         }],
-        contents: |given| {
+        contents: Plain(|given| {
             let [uri] = given else { return Vec::new() };
             let resource = embedded(uri, "text/plain", "Embedded resource content for testing.");
             vec![resource, text("Please process the embedded resource above.")]
-        },
+        }),
     },
     Prompt {
         name: "test_prompt_with_image",
         description: "An image and a text.",
         arguments: &[],
-        contents: |_| vec![image(), text("Please describe the image above.")],
+        contents: Plain(|_| vec![image(), text("Please describe the image above.")]),
+    },
+    Prompt {
+        name: "test_input_required_result_prompt",
+        description: "One text, about something that the user is asked for.",
+        arguments: &[],
+        contents: Asked(Conversation::open(about_context)),
     },
 ];
 
 /// Answers `prompts/list`.
-pub(crate) fn list() -> Json {
-    static LIST: LazyLock<Json> = LazyLock::new(|| {
-        let prompts: Vec<Value> = PROMPTS.iter().map(Prompt::listed).collect();
-        json!({ "prompts": prompts }).into()
-    });
-    LIST.clone()
+pub(crate) fn list() -> Value {
+    let prompts: Vec<Value> = PROMPTS.iter().map(Prompt::listed).collect();
+    json!({ "prompts": prompts })
 }
 
 /// Answers `prompts/get`.
-pub(crate) fn get(params: &Given) -> Result<Json, ErrorObject> {
-    let prompt = find(params.text("name")?)?;
-    let given = params.optional_object("arguments")?.unwrap_or_default();
-    let values = prompt.arguments.iter().map(|argument| given.text(argument.name));
-    let values: Vec<&str> = values.collect::<Result<_, _>>()?;
-    let messages: Vec<Value> = (prompt.contents)(&values)
-        .into_iter()
-        .map(|content| json!({ "role": "user", "content": content }))
-        .collect();
-    Ok(json!({ "description": prompt.description, "messages": messages }).into())
+pub(crate) async fn get(context: &Context<'_>) -> Result<Value, ErrorObject> {
+    let prompt = find(context.params.text("name")?)?;
+    let given = context.params.optional_object("arguments")?.unwrap_or_default();
+    let turn = match prompt.contents {
+        Plain(contents) => Turn::Done(contents(&prompt.checked(&given)?)),
+        Asked(conversation) => {
+            let turn = conversation.hold(context, prompt.name, &given).await;
+            turn.map_err(|failure| failure.into_error(context.stateless))?
+        }
+    };
+    Ok(match turn {
+        Turn::Done(contents) => prompt.result(contents),
+        Turn::InputRequired(result) => result,
+    })
 }
 
 /// The prompt `name`.
@@ -106,11 +123,31 @@ impl Prompt {
         self.arguments.iter().find(|argument| argument.name == name).map(|argument| argument.values)
     }
 
+    /// The values of all arguments, in their order.
+    fn checked<'a>(&self, given: &'a Given) -> Result<Vec<&'a str>, Misfit> {
+        self.arguments.iter().map(|argument| given.text(argument.name)).collect()
+    }
+
+    fn result(&self, contents: Vec<Value>) -> Value {
+        let message = |content| json!({ "role": "user", "content": content });
+        let messages: Vec<Value> = contents.into_iter().map(message).collect();
+        json!({ "description": self.description, "messages": messages })
+    }
+
     fn listed(&self) -> Value {
         let argument = |argument: &Argument| json!({ "name": argument.name, "description": argument.description, "required": true });
         let arguments: Vec<Value> = self.arguments.iter().map(argument).collect();
         json!({ "name": self.name, "description": self.description, "arguments": arguments })
     }
+}
+
+fn about_context(round: &Round<'_>) -> Result<Step, Failure> {
+    let Some(form) = round.answers.form("user_context")? else {
+        let fields = json!({ "context": { "type": "string" } });
+        let form = Question::form("What context should the prompt use?", fields, &["context"]);
+        return Ok(Step::ask("user_context", form));
+    };
+    Ok(Step::Done(vec![text(&format!("Please go on from here: {}", form.text("context")?))]))
 }
 
 #[cfg(test)]
@@ -119,7 +156,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{PROMPTS, get};
+    use super::{Asked, PROMPTS, Plain, find};
     use crate::given::Given;
 
     #[test]
@@ -130,23 +167,25 @@ mod tests {
     }
 
     #[test]
-    fn every_prompt_can_be_got_with_its_arguments_and_not_without() {
+    fn every_prompt_has_contents_with_its_arguments_and_not_without() {
         for prompt in &PROMPTS {
             let arguments: serde_json::Map<String, Value> =
                 prompt.arguments.iter().map(|argument| (argument.name.into(), json!("X-Y"))).collect();
-            let given = json!({ "name": prompt.name, "arguments": arguments });
-            let result: Value = get(&Given::from(given)).unwrap().decode().unwrap();
-            let messages = result["messages"].as_array().unwrap();
-            assert!(!messages.is_empty(), "{}", prompt.name);
+            let given = Given::from(json!(arguments));
+            let contents = match prompt.contents {
+                Plain(contents) => contents(&prompt.checked(&given).unwrap()),
+                Asked(_) => continue,
+            };
+            let result = prompt.result(contents);
+            assert!(!result["messages"].as_array().unwrap().is_empty(), "{}", prompt.name);
             assert!(arguments.is_empty() || result.to_string().contains("X-Y"), "{}", prompt.name);
-            let without = get(&Given::from(json!({ "name": prompt.name })));
-            assert_eq!(without.is_err(), !arguments.is_empty(), "{}", prompt.name);
+            assert_eq!(prompt.checked(&Given::default()).is_err(), !arguments.is_empty(), "{}", prompt.name);
         }
     }
 
     #[test]
     fn an_unknown_prompt_is_refused() {
-        let refused = get(&Given::from(json!({ "name": "x".repeat(1000) }))).unwrap_err();
+        let refused = find(&"x".repeat(1000)).map(|prompt| prompt.name).unwrap_err();
         assert_eq!(refused.code, -32602);
         assert!(refused.message.len() < 200);
     }

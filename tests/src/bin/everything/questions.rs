@@ -17,7 +17,7 @@ pub(crate) struct Question {
 }
 
 /// The results that the client gave, by the keys of their questions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answers(Map<String, Value>);
 
 impl Question {
@@ -40,11 +40,25 @@ impl Question {
             params: json!({ "messages": [message], "maxTokens": tokens_max }),
         }
     }
+
+    /// The places where the client's user works.
+    pub(crate) fn roots() -> Question {
+        Question { capability: Capability::Roots, method: "roots/list", params: json!({}) }
+    }
 }
 
 impl Answers {
     pub(crate) fn insert(&mut self, key: &str, result: Value) {
         self.0.insert(key.to_owned(), result);
+    }
+
+    /// Takes over those of `others` whose key is `wanted`.
+    pub(crate) fn extend(&mut self, others: Answers, wanted: impl Fn(&str) -> bool) {
+        self.0.extend(others.0.into_iter().filter(|(key, _)| wanted(key)));
+    }
+
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.0.contains_key(key)
     }
 
     /// The result as it came; `None` before it came.
@@ -56,6 +70,26 @@ impl Answers {
         }
     }
 
+    /// What the user filled in. One who did not want to is not asked again.
+    pub(crate) fn form(&self, key: &str) -> Result<Option<Given>, Failure> {
+        let Some(result) = self.whole(key)? else { return Ok(None) };
+        match result.text("action") {
+            Ok("accept") => Ok(Some(result.optional_object("content")?.unwrap_or_default())),
+            Ok(action @ ("decline" | "cancel")) => {
+                Err(Failure::Told(format!("the user did not answer `{key}`: {action}")))
+            }
+            Ok(_) | Err(_) => Err(misshapen(key, "must have an `action`: accept, decline or cancel")),
+        }
+    }
+
+    /// The roots' URIs.
+    pub(crate) fn roots(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
+        let Some(result) = self.whole(key)? else { return Ok(None) };
+        let roots = result.list("roots").map(|roots| roots.iter().map(|root| root["uri"].as_str()));
+        let uris = roots.and_then(|uris| uris.map(|uri| uri.map(String::from)).collect::<Option<_>>());
+        uris.map(Some).ok_or_else(|| misshapen(key, "must have `roots`, each with a `uri`"))
+    }
+
     /// What the model wrote.
     pub(crate) fn sampled(&self, key: &str) -> Result<Option<String>, Failure> {
         let Some(message) = self.whole(key)? else { return Ok(None) };
@@ -65,28 +99,81 @@ impl Answers {
     }
 }
 
+impl From<Map<String, Value>> for Answers {
+    fn from(results: Map<String, Value>) -> Answers {
+        Answers(results)
+    }
+}
+
+impl From<Answers> for Value {
+    fn from(answers: Answers) -> Value {
+        Value::Object(answers.0)
+    }
+}
+
 fn misshapen(key: &str, what: &str) -> Failure {
     Failure::Refused(ErrorObject::invalid_params(format!("the answer to `{key}` {what}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::{Answers, Failure};
 
+    fn answered(result: Value) -> Answers {
+        let mut answers = Answers::default();
+        answers.insert("a", result);
+        answers
+    }
+
+    fn refused<T>(outcome: Result<T, Failure>) -> bool {
+        matches!(outcome, Err(Failure::Refused(error)) if error.code == -32602 && error.message.contains("`a`"))
+    }
+
+    #[test]
+    fn what_was_not_answered_is_open() {
+        let none = Answers::default();
+        assert!(matches!(none.whole("a"), Ok(None)));
+        assert!(matches!(none.form("a"), Ok(None)));
+        assert!(matches!(none.sampled("a"), Ok(None)));
+        assert!(matches!(none.roots("a"), Ok(None)));
+    }
+
+    #[test]
+    fn a_form_is_filled_in_or_it_is_not() {
+        let form = |result| answered(result).form("a");
+        let filled = form(json!({ "action": "accept", "content": { "n": "x" } })).unwrap().unwrap();
+        assert_eq!(filled.text("n"), Ok("x"));
+        assert!(matches!(form(json!({ "action": "accept" })), Ok(Some(_))));
+        for action in ["decline", "cancel"] {
+            let declined = form(json!({ "action": action }));
+            assert!(matches!(declined, Err(Failure::Told(why)) if why.contains(action)));
+        }
+        for wrong in [json!({}), json!({ "action": "x" }), json!(12345), json!(null), json!([])] {
+            assert!(refused(form(wrong)));
+        }
+    }
+
     #[test]
     fn what_the_model_wrote_is_a_text() {
-        let sampled = |result| {
-            let mut answers = Answers::default();
-            answers.insert("a", result);
-            answers.sampled("a")
-        };
-        assert!(matches!(Answers::default().sampled("a"), Ok(None)));
+        let sampled = |result| answered(result).sampled("a");
         let text = json!({ "role": "assistant", "content": { "type": "text", "text": "yes" }, "model": "m" });
         assert!(matches!(sampled(text), Ok(Some(text)) if text == "yes"));
-        for wrong in [json!({}), json!({ "content": { "type": "image" } }), json!(1), json!(null)] {
-            assert!(matches!(sampled(wrong), Err(Failure::Refused(error)) if error.code == -32602));
+        for wrong in [json!({}), json!({ "content": { "type": "image" } }), json!(1)] {
+            assert!(refused(sampled(wrong)));
+        }
+    }
+
+    #[test]
+    fn roots_have_uris() {
+        let roots = |result| answered(result).roots("a");
+        let two = json!({ "roots": [{ "uri": "file:///a", "name": "A" }, { "uri": "file:///b" }] });
+        assert!(matches!(roots(two), Ok(Some(uris)) if uris == ["file:///a", "file:///b"]));
+        assert!(matches!(roots(json!({ "roots": [] })), Ok(Some(uris)) if uris.is_empty()));
+        for wrong in [json!({}), json!({ "roots": [{}] }), json!({ "roots": ["x"] }), json!({ "roots": {} })]
+        {
+            assert!(refused(roots(wrong)));
         }
     }
 }

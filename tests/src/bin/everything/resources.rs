@@ -1,15 +1,11 @@
 //! The resources: two tables, of resources and of templates, from which listing, reading, subscribing and
 //! completion read. Who subscribed is known to the session.
 
-use std::sync::LazyLock;
-
-use mcp_http_tokio::{ErrorObject, Json};
+use mcp_http_tokio::{ErrorObject, code};
 use serde_json::{Value, json};
 
 use crate::content::PNG;
 use crate::given::Given;
-
-const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// One resource.
 struct Resource {
@@ -74,31 +70,26 @@ static TEMPLATES: [Template; 1] = [Template {
 }];
 
 /// Answers `resources/list`.
-pub(crate) fn list() -> Json {
-    static LIST: LazyLock<Json> = LazyLock::new(|| {
-        let resources: Vec<Value> = RESOURCES.iter().map(Resource::listed).collect();
-        json!({ "resources": resources }).into()
-    });
-    LIST.clone()
+pub(crate) fn list() -> Value {
+    let resources: Vec<Value> = RESOURCES.iter().map(Resource::listed).collect();
+    json!({ "resources": resources })
 }
 
 /// Answers `resources/templates/list`.
-pub(crate) fn list_templates() -> Json {
-    static LIST: LazyLock<Json> = LazyLock::new(|| {
-        let templates: Vec<Value> = TEMPLATES.iter().map(Template::listed).collect();
-        json!({ "resourceTemplates": templates }).into()
-    });
-    LIST.clone()
+pub(crate) fn list_templates() -> Value {
+    let templates: Vec<Value> = TEMPLATES.iter().map(Template::listed).collect();
+    json!({ "resourceTemplates": templates })
 }
 
-/// Answers `resources/read`.
-pub(crate) fn read(params: &Given) -> Result<Json, ErrorObject> {
+/// Answers `resources/read`, in the stateless era or before it.
+pub(crate) fn read(params: &Given, stateless: bool) -> Result<Value, ErrorObject> {
     let uri = params.text("uri")?;
     let listed = RESOURCES.iter().find(|resource| resource.uri == uri).map(Resource::contents);
     let contents = listed.or_else(|| TEMPLATES.iter().find_map(|template| template.contents(uri)));
     match contents {
-        Some(contents) => Ok(json!({ "contents": [contents] }).into()),
-        None => Err(not_found(uri)),
+        Some(contents) => Ok(json!({ "contents": [contents] })),
+        None if stateless => Err(not_found(uri, code::INVALID_PARAMS)),
+        None => Err(not_found(uri, code::RESOURCE_NOT_FOUND)),
     }
 }
 
@@ -112,7 +103,7 @@ pub(crate) fn watched(params: &Given) -> Result<&'static str, ErrorObject> {
                 "resources of a template never change, so they cannot be subscribed to",
             )
         } else {
-            not_found(uri)
+            not_found(uri, code::RESOURCE_NOT_FOUND)
         }
     })
 }
@@ -124,8 +115,8 @@ pub(crate) fn find_template(uri: &str) -> Result<&'static Template, ErrorObject>
     })
 }
 
-fn not_found(uri: &str) -> ErrorObject {
-    ErrorObject::new(RESOURCE_NOT_FOUND, "resource not found; `resources/list` names those there are")
+fn not_found(uri: &str, code: i64) -> ErrorObject {
+    ErrorObject::new(code, "resource not found; `resources/list` names those there are")
         .with_data(json!({ "uri": uri }))
 }
 
@@ -186,7 +177,7 @@ mod tests {
         let uris: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.uri).collect();
         assert_eq!(uris.len(), RESOURCES.len());
         for listed in uris {
-            let result: Value = read(&uri(listed)).unwrap().decode().unwrap();
+            let result = read(&uri(listed), false).unwrap();
             let contents = &result["contents"][0];
             assert_eq!(contents["uri"], listed);
             assert!(contents["mimeType"].is_string());
@@ -205,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_template_gives_json_that_holds_the_id() {
-        let result: Value = read(&uri("test://template/a\"b/data")).unwrap().decode().unwrap();
+        let result = read(&uri("test://template/a\"b/data"), false).unwrap();
         let text = result["contents"][0]["text"].as_str().unwrap();
         let data: Value = serde_json::from_str(text).unwrap();
         assert_eq!(data["id"], "a\"b");
@@ -217,9 +208,11 @@ mod tests {
         for unknown in
             ["test://x", "", "test://template//data", "test://template/1/2/data", "test://template/data"]
         {
-            let refused = read(&uri(unknown)).unwrap_err();
-            assert_eq!(refused.code, -32002, "{unknown}");
-            assert_eq!(refused.data, Some(json!({ "uri": unknown }).into()));
+            for (stateless, code) in [(false, -32002), (true, -32602)] {
+                let refused = read(&uri(unknown), stateless).unwrap_err();
+                assert_eq!(refused.code, code, "{unknown}");
+                assert_eq!(refused.data, Some(json!({ "uri": unknown }).into()));
+            }
             assert_eq!(watched(&uri(unknown)).unwrap_err().code, -32002, "{unknown}");
         }
     }

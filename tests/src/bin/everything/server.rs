@@ -4,31 +4,79 @@
 use std::sync::OnceLock;
 
 use mcp_http_tokio::{
-    Call, DiscardReason, EndReason, ErrorObject, Handler, Initialize, Initialized, Json, Notice, Publisher,
-    Session, SessionRefused, Topic,
+    Call, Config, DiscardReason, EndReason, ErrorObject, Handler, Initialize, Initialized, Json, Notice,
+    Publisher, Session, SessionRefused, Stamp, Topic, Version,
 };
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::context::Context;
 use crate::given::{Given, no_cursor};
+use crate::offers::Audience;
+use crate::secret::Secret;
 use crate::sessions::{LogLevel, Sessions};
-use crate::{completion, prompts, resources, tools};
-
-const INSTRUCTIONS: &str = "A server to try clients with. `echo` gives back a text, `slow` takes its time; the \
-    tools named `test_...` each show one kind of answer.";
+use crate::{completion, offers, prompts, resources, tools};
 
 /// The demo server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Everything {
+    /// The protocol's revisions that are served.
+    versions: &'static [Version],
+    pub(crate) secret: Secret,
     pub(crate) sessions: Sessions,
     publisher: OnceLock<Publisher>,
+    stamp: Stamp,
 }
 
 impl Everything {
+    pub(crate) fn new(config: &Config, secret: Secret) -> Everything {
+        Everything {
+            versions: config.versions(),
+            secret,
+            sessions: Sessions::default(),
+            publisher: OnceLock::new(),
+            stamp: offers::stamp(),
+        }
+    }
+
     /// Tells clients of a change; returns how many were told.
     pub(crate) fn publish(&self, topic: &Topic) -> usize {
         self.publisher.get().map_or(0, |publisher| publisher.publish(topic))
+    }
+
+    async fn answer(&self, call: &Call) -> Result<Value, ErrorObject> {
+        // A method that is not known is not known, whatever its parameters: so these are judged by each arm.
+        let context = Context::of(call, self);
+        let params = context.as_ref().map(|context| &context.params).map_err(Clone::clone);
+        let stateless = context.as_ref().is_ok_and(|context| context.stateless);
+        match (call.method(), call.session()) {
+            ("ping", _) => Ok(json!({})),
+            ("server/discover", _) if stateless => Ok(offers::discovered(self.versions)),
+            ("tools/list", _) => no_cursor(params?).map(|()| tools::list()),
+            ("tools/call", _) => tools::call(&context?).await,
+            ("prompts/list", _) => no_cursor(params?).map(|()| prompts::list()),
+            ("prompts/get", _) => prompts::get(&context?).await,
+            ("resources/list", _) => no_cursor(params?).map(|()| resources::list()),
+            ("resources/templates/list", _) => no_cursor(params?).map(|()| resources::list_templates()),
+            ("resources/read", _) => resources::read(params?, stateless),
+            ("completion/complete", _) => completion::complete(params?),
+            ("resources/subscribe", Some(session)) => {
+                if !session.subscribe(resources::watched(params?)?) {
+                    return Err(ErrorObject::internal("no more subscriptions fit into this session"));
+                }
+                Ok(json!({}))
+            }
+            ("resources/unsubscribe", Some(session)) => {
+                session.unsubscribe(resources::watched(params?)?);
+                Ok(json!({}))
+            }
+            ("logging/setLevel", Some(session)) => {
+                let level = LogLevel::given(params?, "level")?;
+                self.sessions.change(session, |kept| kept.log_level = level);
+                Ok(json!({}))
+            }
+            (other, _) => Err(ErrorObject::method_not_found(other)),
+        }
     }
 }
 
@@ -39,54 +87,15 @@ impl Handler for Everything {
     }
 
     async fn initialize(&self, request: Initialize) -> Result<Initialized, ErrorObject> {
-        if let Some(session) = request.session() {
-            let declared = Given::from(request.params::<Value>()?).optional_object("capabilities")?;
-            let client = Client::declaring(&declared.unwrap_or_default());
-            self.sessions.change(session, |kept| kept.client = client);
-        }
-        // Without a session there is nothing to remember a level or a subscription by, and no stream to
-        // announce a change on.
-        let remembers = request.session().is_some();
-        let answer = Initialized::new("everything", env!("CARGO_PKG_VERSION"))
-            .instructions(INSTRUCTIONS)
-            .with("tools", json!({ "listChanged": remembers }))
-            .with("prompts", json!({ "listChanged": remembers }))
-            .with("resources", json!({ "listChanged": remembers, "subscribe": remembers }))
-            .with("completions", json!({}));
-        Ok(if remembers { answer.with("logging", json!({})) } else { answer })
+        let Some(session) = request.session() else { return Ok(offers::initialized(Audience::Anyone)) };
+        let declared = Given::from(request.params::<Value>()?).optional_object("capabilities")?;
+        let client = Client::declaring(&declared.unwrap_or_default());
+        self.sessions.change(session, |kept| kept.client = client);
+        Ok(offers::initialized(Audience::Session))
     }
 
     async fn call(&self, call: Call) -> Result<Json, ErrorObject> {
-        // A method that is not known is not known, whatever its parameters: so these are judged by each arm.
-        let context = Context::of(&call, self);
-        let params = context.as_ref().map(|context| &context.params).map_err(Clone::clone);
-        match (call.method(), call.session()) {
-            ("ping", _) => Ok(Json::EMPTY_OBJECT),
-            ("tools/list", _) => no_cursor(params?).map(|()| tools::list()),
-            ("tools/call", _) => tools::call(&context?).await,
-            ("prompts/list", _) => no_cursor(params?).map(|()| prompts::list()),
-            ("prompts/get", _) => prompts::get(params?),
-            ("resources/list", _) => no_cursor(params?).map(|()| resources::list()),
-            ("resources/templates/list", _) => no_cursor(params?).map(|()| resources::list_templates()),
-            ("resources/read", _) => resources::read(params?),
-            ("completion/complete", _) => completion::complete(params?),
-            ("resources/subscribe", Some(session)) => {
-                if !session.subscribe(resources::watched(params?)?) {
-                    return Err(ErrorObject::internal("no more subscriptions fit into this session"));
-                }
-                Ok(Json::EMPTY_OBJECT)
-            }
-            ("resources/unsubscribe", Some(session)) => {
-                session.unsubscribe(resources::watched(params?)?);
-                Ok(Json::EMPTY_OBJECT)
-            }
-            ("logging/setLevel", Some(session)) => {
-                let level = LogLevel::named(params?.text("level")?)?;
-                self.sessions.change(session, |kept| kept.log_level = level);
-                Ok(Json::EMPTY_OBJECT)
-            }
-            (other, _) => Err(ErrorObject::method_not_found(other)),
-        }
+        self.answer(&call).await.map(|result| self.stamp.result(&call, result))
     }
 
     async fn notice(&self, notice: Notice) {

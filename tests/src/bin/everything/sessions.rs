@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mcp_http_tokio::Session;
 
 use crate::client::Client;
-use crate::given::Misfit;
+use crate::given::{Given, Misfit};
 
 /// All sessions.
 #[derive(Debug, Default)]
@@ -90,12 +90,21 @@ impl LogLevel {
         }
     }
 
-    /// The level `name`.
-    pub(crate) fn named(name: &str) -> Result<LogLevel, Misfit> {
-        let known = LogLevel::ALL.into_iter().find(|level| level.name() == name);
+    /// The level that the member `name` names, which must be there.
+    pub(crate) fn given(given: &Given, name: &str) -> Result<LogLevel, Misfit> {
+        LogLevel::named(name, given.text(name)?)
+    }
+
+    /// The level that the member `name` names, if it is there.
+    pub(crate) fn optional(given: &Given, name: &str) -> Result<Option<LogLevel>, Misfit> {
+        given.optional_text(name)?.map(|level| LogLevel::named(name, level)).transpose()
+    }
+
+    fn named(member: &str, level: &str) -> Result<LogLevel, Misfit> {
+        let known = LogLevel::ALL.into_iter().find(|known| known.name() == level);
         known.ok_or_else(|| {
             let names = LogLevel::ALL.map(LogLevel::name).join(", ");
-            Misfit(format!("`level` must be one of {names}"))
+            Misfit(format!("`{member}` must be one of {names}"))
         })
     }
 }
@@ -107,10 +116,10 @@ mod tests {
     #[test]
     fn knows_the_eight_names_exactly() {
         for level in LogLevel::ALL {
-            assert_eq!(LogLevel::named(level.name()), Ok(level));
-            assert!(LogLevel::named(&level.name().to_uppercase()).is_err());
+            assert_eq!(LogLevel::named("level", level.name()), Ok(level));
+            assert!(LogLevel::named("level", &level.name().to_uppercase()).is_err());
         }
-        assert!(LogLevel::named("").is_err());
+        assert!(LogLevel::named("level", "").unwrap_err().0.contains("`level` must be one of debug, info, "));
         assert!(LogLevel::ALL.is_sorted());
     }
 }

@@ -6,20 +6,20 @@ mod at_once;
 mod changes;
 mod contact;
 mod in_time;
+mod round_trips;
 mod table;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::LazyLock;
 
-use mcp_http_tokio::{ErrorObject, Json};
+use mcp_http_tokio::ErrorObject;
 use serde_json::{Value, json};
 
 use crate::content::text;
 use crate::context::Context;
 use crate::given::Given;
 use crate::outcome::{Failure, Outcome};
-use crate::rounds::{self, NextStep};
+use crate::rounds::{Conversation, Turn};
 use Work::{AtOnce, InTime, Rounds};
 use table::TOOLS;
 
@@ -37,22 +37,19 @@ enum Work {
     /// May send to the client before it answers.
     InTime(for<'a> fn(&'a Context<'a>, &'a Given) -> OutcomeInTime<'a>),
     /// Asks the client before it answers.
-    Rounds(NextStep),
+    Rounds(Conversation),
 }
 
 type OutcomeInTime<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// Answers `tools/list`.
-pub(crate) fn list() -> Json {
-    static LIST: LazyLock<Json> = LazyLock::new(|| {
-        let tools: Vec<Value> = TOOLS.iter().map(Tool::listed).collect();
-        json!({ "tools": tools }).into()
-    });
-    LIST.clone()
+pub(crate) fn list() -> Value {
+    let tools: Vec<Value> = TOOLS.iter().map(Tool::listed).collect();
+    json!({ "tools": tools })
 }
 
 /// Answers `tools/call`.
-pub(crate) async fn call(context: &Context<'_>) -> Result<Json, ErrorObject> {
+pub(crate) async fn call(context: &Context<'_>) -> Result<Value, ErrorObject> {
     let name = context.params.text("name")?;
     let given = context.params.optional_object("arguments")?.unwrap_or_default();
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
@@ -61,21 +58,20 @@ pub(crate) async fn call(context: &Context<'_>) -> Result<Json, ErrorObject> {
             "unknown tool: {shown}; `tools/list` names them all"
         )));
     };
-    let outcome = match tool.work {
-        AtOnce(work) => work(&given),
-        InTime(work) => work(context, &given).await,
-        Rounds(next) => rounds::hold(context, &given, next).await,
-    };
-    let told = |why: &str| Ok(json!({ "content": [text(why)], "isError": true }).into());
-    match outcome {
-        Ok(content) => Ok(json!({ "content": content }).into()),
-        Err(Failure::Told(why)) => told(&why),
-        Err(Failure::Lacks(capability)) => told(&format!(
-            "this tool works only with clients that declare the capability `{}`",
-            capability.name()
-        )),
-        Err(Failure::Refused(error)) => Err(error),
+    match tool.answer(context, &given).await {
+        Ok(Turn::Done(content)) => Ok(json!({ "content": content })),
+        Ok(Turn::InputRequired(result)) => Ok(result),
+        Err(Failure::Told(why)) => Ok(error_result(&why)),
+        Err(lacks @ Failure::Lacks(_)) if !context.stateless => {
+            Ok(error_result(&lacks.into_error(false).message))
+        }
+        Err(failure) => Err(failure.into_error(context.stateless)),
     }
+}
+
+/// A result that says what went wrong, for the model to read.
+fn error_result(why: &str) -> Value {
+    json!({ "content": [text(why)], "isError": true })
 }
 
 impl Tool {
@@ -88,6 +84,14 @@ impl Tool {
     const fn taking(mut self, input_schema: fn() -> Value) -> Tool {
         self.input_schema = input_schema;
         self
+    }
+
+    async fn answer(&self, context: &Context<'_>, given: &Given) -> Result<Turn, Failure> {
+        match self.work {
+            AtOnce(work) => work(given).map(Turn::Done),
+            InTime(work) => work(context, given).await.map(Turn::Done),
+            Rounds(conversation) => conversation.hold(context, self.name, given).await,
+        }
     }
 
     fn listed(&self) -> Value {
@@ -113,6 +117,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{AtOnce, Failure, Given, InTime, Outcome, Rounds, TOOLS, Tool, list};
+    use crate::client::Client;
     use crate::questions::Answers;
     use crate::rounds::Round;
 
@@ -120,8 +125,9 @@ mod tests {
     fn begin(tool: &Tool, given: &Given) -> Option<Outcome> {
         match tool.work {
             AtOnce(work) => Some(work(given)),
-            Rounds(next) => {
-                let first = next(&Round { given, answers: &Answers::default() });
+            Rounds(conversation) => {
+                let (client, answers) = (&Client::able(), &Answers::default());
+                let first = (conversation.next)(&Round { given, client, answers });
                 Some(first.map(|_| Vec::new()))
             }
             InTime(_) => None,
@@ -143,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_described() {
-        let listed: Value = list().decode().unwrap();
+        let listed = list();
         let tools = listed["tools"].as_array().unwrap();
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {

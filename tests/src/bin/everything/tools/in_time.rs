@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_http_tokio::Call;
 use serde_json::{Value, json};
 
-use crate::clock;
+use crate::clock::Moment;
 use crate::content::text;
 use crate::context::Context;
 use crate::given::Given;
@@ -38,6 +38,11 @@ pub(super) async fn tool_with_logging(context: &Context<'_>) -> Outcome {
     wait(context.call, STEP).await?;
     context.log(LogLevel::Info, "Tool execution completed").await?;
     Ok(vec![text("Three messages were logged, for those who want them.")])
+}
+
+pub(super) async fn logging_tool(context: &Context<'_>) -> Outcome {
+    context.log(LogLevel::Info, "This tool was called.").await?;
+    Ok(vec![text("One message was logged, for those who want any.")])
 }
 
 pub(super) async fn reconnection(call: &Call) -> Outcome {
@@ -71,11 +76,11 @@ pub(super) fn slow_schema() -> Value {
 pub(super) async fn slow(call: &Call, given: &Given) -> Outcome {
     let ms = given.count("ms", 0..=SLOW_MS_MAX, SLOW_MS_DEFAULT)?;
     let steps = given.count("steps", 1..=SLOW_STEPS_MAX, SLOW_STEPS_DEFAULT)?;
-    let (start, whole) = (clock::now(), Duration::from_millis(u64::from(ms)));
+    let (start, whole) = (Moment::now(), Duration::from_millis(u64::from(ms)));
     for step in 1..=steps {
         // By the clock, so that what sending takes does not add up.
-        let due = start + whole * step / steps;
-        wait(call, due.saturating_duration_since(clock::now())).await?;
+        let due = start.after(whole * step / steps);
+        wait(call, due.since(Moment::now())).await?;
         let said = format!("step {step} of {steps}");
         call.progress(f64::from(step), Some(f64::from(steps)), Some(&said)).await?;
     }

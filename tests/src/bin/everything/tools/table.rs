@@ -4,7 +4,8 @@ use mcp_http_tokio::Topic;
 
 use super::Tool;
 use super::Work::{AtOnce, InTime, Rounds};
-use super::{asking, at_once, changes, contact, in_time};
+use super::{asking, at_once, changes, contact, in_time, round_trips};
+use crate::rounds::Conversation;
 
 /// The order is the order of the list. The first tool takes no arguments and cannot fail: test suites call it.
 pub(super) static TOOLS: &[Tool] = &[
@@ -57,19 +58,27 @@ pub(super) static TOOLS: &[Tool] = &[
         "Ends the response before the answer is there; the client comes back for it.",
         InTime(|context, _| Box::pin(in_time::reconnection(context.call))),
     ),
-    Tool::new("test_sampling", "Passes a prompt on to the client's model.", Rounds(asking::sampling))
-        .taking(asking::sampling_schema),
-    Tool::new("test_elicitation", "Asks the user for a name and an address.", Rounds(asking::elicitation))
-        .taking(asking::elicitation_schema),
+    Tool::new(
+        "test_sampling",
+        "Passes a prompt on to the client's model.",
+        Rounds(Conversation::open(asking::sampling)),
+    )
+    .taking(asking::sampling_schema),
+    Tool::new(
+        "test_elicitation",
+        "Asks the user for a name and an address.",
+        Rounds(Conversation::open(asking::elicitation)),
+    )
+    .taking(asking::elicitation_schema),
     Tool::new(
         "test_elicitation_sep1034_defaults",
         "Asks the user with a form that has a default for every type of field.",
-        Rounds(asking::defaults),
+        Rounds(Conversation::open(asking::defaults)),
     ),
     Tool::new(
         "test_elicitation_sep1330_enums",
         "Asks the user with a form that has every kind of choice.",
-        Rounds(asking::enums),
+        Rounds(Conversation::open(asking::enums)),
     ),
     Tool::new(
         "test_trigger_tool_change",
@@ -87,4 +96,59 @@ pub(super) static TOOLS: &[Tool] = &[
         InTime(|context, given| Box::pin(async { changes::of_resource(context, given) })),
     )
     .taking(changes::resource_schema),
+    Tool::new(
+        "test_logging_tool",
+        "Sends one log message of level `info`, then answers.",
+        InTime(|context, _| Box::pin(in_time::logging_tool(context))),
+    ),
+    Tool::new(
+        "test_missing_capability",
+        "Answers only clients that declare the capability `sampling`.",
+        Rounds(Conversation::open(round_trips::missing_capability)),
+    ),
+    Tool::new(
+        "test_streaming_elicitation",
+        "Asks the user to confirm.",
+        Rounds(Conversation::open(round_trips::confirm)),
+    ),
+    Tool::new(
+        "test_input_required_result_elicitation",
+        "Asks the user for a name.",
+        Rounds(Conversation::open(round_trips::greet)),
+    ),
+    Tool::new(
+        "test_input_required_result_sampling",
+        "Asks the client's model a question.",
+        Rounds(Conversation::open(round_trips::capital)),
+    ),
+    Tool::new(
+        "test_input_required_result_list_roots",
+        "Asks the client where its user works.",
+        Rounds(Conversation::open(round_trips::roots)),
+    ),
+    Tool::new(
+        "test_input_required_result_request_state",
+        "Asks the user to confirm, and knows again what it asked.",
+        Rounds(Conversation::sealed(round_trips::confirm)),
+    ),
+    Tool::new(
+        "test_input_required_result_multiple_inputs",
+        "Asks the user, the model and the client, all at once.",
+        Rounds(Conversation::sealed(round_trips::three_at_once)),
+    ),
+    Tool::new(
+        "test_input_required_result_multi_round",
+        "Asks the user twice, one after the other.",
+        Rounds(Conversation::sealed(round_trips::two_in_a_row)),
+    ),
+    Tool::new(
+        "test_input_required_result_tampered_state",
+        "Asks the user to confirm, and refuses a state that is not its own.",
+        Rounds(Conversation::sealed(round_trips::confirm)),
+    ),
+    Tool::new(
+        "test_input_required_result_capabilities",
+        "Asks only what the client is able to answer.",
+        Rounds(Conversation::open(round_trips::as_far_as_able)),
+    ),
 ];
