@@ -8,6 +8,7 @@ use http::request::Parts;
 use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{self, ErrorObject};
+use mcp_http_core::param_headers::ParamHeaders;
 use mcp_http_core::version::Version;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,6 +28,12 @@ pub trait Handler: Send + Sync + 'static {
     fn authorize(&self, head: &Parts) -> Access {
         let _ = head;
         Access::anyone()
+    }
+
+    /// Which arguments of which tools clients mirror into `Mcp-Param-*` fields (Z5), derived from the tools'
+    /// input schemas. Asked once, when the server starts.
+    fn param_headers(&self) -> ParamHeaders {
+        ParamHeaders::new()
     }
 
     /// The server starts. With `publisher` the application tells clients of changes.

@@ -36,4 +36,5 @@ pub use mcp_http_core::config::{AllowedHosts, Config, ConfigError, Eras, Publish
 pub use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal, SendError, Topic};
 pub use mcp_http_core::json::Json;
 pub use mcp_http_core::jsonrpc::{ErrorObject, code};
+pub use mcp_http_core::param_headers::{ParamHeaderError, ParamHeaders};
 pub use mcp_http_core::version::Version;

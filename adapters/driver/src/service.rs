@@ -92,11 +92,12 @@ impl<H: Handler, R: Runtime> Service<H, R> {
             Endpoint::new(Arc::clone(&config), Arc::clone(&budget), ShardId(shard), Box::new(SystemEntropy))
         };
         let shards = (0..shards.max(1)).map(|shard| Shard::new(ShardId(shard), endpoint(shard))).collect();
+        let intake = Intake::new(Arc::clone(&config)).with_params(Arc::new(handler.param_headers()));
         let inner = Arc::new_cyclic(|port: &Weak<Inner<H, R>>| Inner {
             handler: Arc::new(handler),
             epoch: runtime.now(),
             runtime,
-            intake: Intake::new(Arc::clone(&config)),
+            intake,
             config,
             budget,
             shards,
