@@ -152,8 +152,8 @@ fn gone_before_the_answer_with_a_fin() {
     let before = server.stats();
     let mut wire = Wire::to(server.addr);
     wire.send(initialize("gated").bytes());
-    until_pending(&server);
     drop(wire);
+    until_pending(&server);
     server.open_gate();
     let after = server.settle(Tables::EMPTY);
     assert_eq!(
@@ -170,8 +170,9 @@ fn a_client_that_shuts_its_side_and_waits_gets_its_session() {
     let before = server.stats();
     let mut wire = Wire::to(server.addr);
     wire.send(initialize("gated").bytes());
-    until_pending(&server);
+    // Before the server is asked how far it is: it reads the end where it reads the request.
     wire.half_close();
+    until_pending(&server);
     server.open_gate();
     let answer = wire.answer();
     let id = answer.session_id().expect("a session").to_owned();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::wait::{PATIENCE, now};
 use super::wire::{Head, Lost, Wire};
 
 /// One event, or one comment.
@@ -89,8 +90,10 @@ impl Stream {
     /// Everything up to the proper end, which must come.
     #[track_caller]
     pub(crate) fn rest(&mut self) -> Vec<Event> {
-        let mut events = Vec::new();
+        let (mut events, start) = (Vec::new(), now());
         loop {
+            // Comments keep coming on a stream that nobody ends.
+            assert!(start.elapsed() < 2 * PATIENCE, "it does not end: {events:?}");
             match self.next() {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => return events,
