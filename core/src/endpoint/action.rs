@@ -188,7 +188,8 @@ pub enum SendError {
     /// As many requests to the client are open in the session as may be (`calls_per_session_max`).
     #[error("too many requests to the client are open")]
     TooMany(Box<Outbound>),
-    /// The message does not fit the target: say, a result for a session's standalone stream.
+    /// The message does not fit the target: say, a result for a session's standalone stream, or a request with
+    /// the id of one that is open.
     #[error("this message does not fit its target")]
     Misplaced(Box<Outbound>),
     /// The message is larger than `message_bytes_max`.

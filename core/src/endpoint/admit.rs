@@ -1,6 +1,8 @@
 //! What each kind of judged request does. Establishing and ending sessions is `sessions`', streams are
 //! `carry`'s.
 
+use smallvec::SmallVec;
+
 use crate::answer::Head;
 use crate::h1::Body;
 use crate::intake::{BatchItem, IncomingNotice, Initialize, Kind};
@@ -158,15 +160,16 @@ impl Endpoint {
         let home = Home::Session { session: key, stream: number };
         let mut index: u16 = 0;
         for (place, item) in (0_u16..).zip(items) {
+            let not_yet = CallId { home, index };
             match item {
                 BatchItem::Request(request) => {
-                    let call = CallId { home, index };
                     index = index.saturating_add(1);
-                    let delivery = Delivery::Call { call, request, version: Some(version) };
+                    let delivery = Delivery::Call { call: not_yet, request, version: Some(version) };
                     deliver(exchange, Some(key), delivery, out);
                 }
                 BatchItem::Notice(_) | BatchItem::Reply(_) => {
-                    self.take_in(exchange, place, Some(key), item, now, out);
+                    let message = MessageId { exchange, index: place };
+                    self.take_in(message, Some(key), item, Some(not_yet), now, out);
                 }
             }
         }
@@ -213,41 +216,43 @@ impl Endpoint {
         out: &mut Actions,
     ) {
         if let Some(session) = session {
-            self.carry_in_session(exchange, Carries::Messages { waiting: 0 }, session);
+            self.carry_in_session(exchange, Carries::Nothing, session);
         }
-        let mut waiting: u16 = 0;
-        for (place, item) in (0_u16..).zip(items) {
-            let delivered = self.take_in(exchange, place, session, item, now, out);
-            waiting = waiting.saturating_add(u16::from(delivered));
+        let mut waiting = SmallVec::new();
+        for (index, item) in (0_u16..).zip(items) {
+            if self.take_in(MessageId { exchange, index }, session, item, None, now, out) {
+                waiting.push(index);
+            }
         }
+        let nothing = waiting.is_empty();
         self.carry(exchange, Carries::Messages { waiting });
-        if waiting == 0 {
+        if nothing {
             self.respond_accepted(exchange, out);
         }
     }
 
-    /// One notice or reply. Returns whether the application has to take it.
+    /// One notice or reply. Returns whether the application has to take it. In a batch, calls from `not_yet` on
+    /// come after it.
     fn take_in(
         &mut self,
-        exchange: Key,
-        index: u16,
+        message: MessageId,
         session: Option<Key>,
         item: BatchItem,
+        not_yet: Option<CallId>,
         now: Timestamp,
         out: &mut Actions,
     ) -> bool {
-        let message = MessageId { exchange, index };
         match (item, session) {
             (BatchItem::Notice(IncomingNotice { cancels: Some(id), .. }), Some(session)) => {
-                self.cancel_by_client(session, &id, now, out);
+                self.cancel_by_client(session, &id, not_yet, now, out);
                 false
             }
             (BatchItem::Notice(IncomingNotice { notice, .. }), session) => {
-                deliver(exchange, session, Delivery::Notice { message, notice }, out);
+                deliver(message.exchange, session, Delivery::Notice { message, notice }, out);
                 true
             }
             (BatchItem::Reply(reply), Some(session)) if self.was_asked(session, &reply) => {
-                deliver(exchange, Some(session), Delivery::Reply { message, reply }, out);
+                deliver(message.exchange, Some(session), Delivery::Reply { message, reply }, out);
                 true
             }
             // A reply that answers nothing is taken and ignored (C1, C13).
@@ -264,10 +269,19 @@ impl Endpoint {
     }
 
     /// Cancels the one waiting call with this id; an ambiguous id names none (C2, C10).
-    fn cancel_by_client(&mut self, key: Key, id: &RequestId, now: Timestamp, out: &mut Actions) {
+    fn cancel_by_client(
+        &mut self,
+        key: Key,
+        id: &RequestId,
+        not_yet: Option<CallId>,
+        now: Timestamp,
+        out: &mut Actions,
+    ) {
         let Some(session) = self.sessions.get(key) else { return };
         let mut named = session.streams.iter().flat_map(|stream| {
-            let calls = stream.waiting().filter(|(_, call)| call.id == *id);
+            let home = Home::Session { session: key, stream: stream.number };
+            let came = move |index| not_yet.is_none_or(|call| call.home != home || index < call.index);
+            let calls = stream.waiting().filter(move |(index, call)| call.id == *id && came(*index));
             calls.map(|(index, _)| (stream.number, index))
         });
         let (Some((stream, index)), None) = (named.next(), named.next()) else { return };

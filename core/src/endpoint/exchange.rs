@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use crate::answer::Grant;
 use crate::intake::Accept;
@@ -49,8 +50,8 @@ pub(super) enum Carries {
     Solo(Box<Stream>),
     /// A `subscriptions/listen` stream.
     Listen(Box<Listen>),
-    /// Notices and replies; 202 goes out when so many more were taken.
-    Messages { waiting: u16 },
+    /// Notices and replies; 202 goes out when all of these were taken.
+    Messages { waiting: SmallVec<[u16; 2]> },
     /// The last frames of something that is over elsewhere.
     Tail,
     /// A response that was given whole.

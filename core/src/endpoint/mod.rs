@@ -132,7 +132,7 @@ impl Endpoint {
     /// Takes in what happened outside. An event about something that is over is ignored (R11).
     pub fn handle(&mut self, event: Event, now: Timestamp, out: &mut Actions) {
         match event {
-            Event::Taken { message } => self.handle_taken(message.exchange, out),
+            Event::Taken { message } => self.handle_taken(message, out),
             Event::Flushed { exchange } => self.handle_flushed(exchange.0, now, out),
             Event::HalfClosed { exchange } => self.handle_half_closed(exchange.0, now, out),
             Event::Stalled { exchange } => {
@@ -221,12 +221,12 @@ impl Endpoint {
         }
     }
 
-    fn handle_taken(&mut self, key: Key, out: &mut Actions) {
-        let Some(exchange) = self.exchanges.get_mut(key) else { return };
+    fn handle_taken(&mut self, message: MessageId, out: &mut Actions) {
+        let Some(exchange) = self.exchanges.get_mut(message.exchange) else { return };
         let Carries::Messages { waiting } = &mut exchange.carries else { return };
-        *waiting = waiting.saturating_sub(1);
-        if *waiting == 0 {
-            self.respond_accepted(key, out);
+        waiting.retain(|index| *index != message.index);
+        if waiting.is_empty() {
+            self.respond_accepted(message.exchange, out);
         }
     }
 }

@@ -141,8 +141,11 @@ impl Endpoint {
         if !self.can_carry(session, number) {
             return Err(SendError::Gone(Box::new(message)));
         }
-        let open = self.sessions.get(session).map_or(0, |session| session.asked.len());
-        if open >= self.config.calls_per_session_max {
+        let open = self.sessions.get(session).map_or(&[][..], |session| &session.asked);
+        if open.iter().any(|asked| asked.id == id) {
+            return Err(SendError::Misplaced(Box::new(message)));
+        }
+        if open.len() >= self.config.calls_per_session_max {
             return Err(SendError::TooMany(Box::new(message)));
         }
         self.push_or_return(home, call, message, now, out)?;

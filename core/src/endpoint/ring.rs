@@ -80,17 +80,21 @@ impl Ring {
         last_pulled.map_or(self.evicted, |frame| frame.position)
     }
 
-    /// Stores a frame encoded for `next_position`. Only what is behind the cursor makes room for it while a
-    /// carrier is `attached`; else the oldest goes.
+    /// Stores a frame encoded for `next_position`. While a carrier is `attached`, what is behind the cursor
+    /// makes room for it, then what is droppable; else what is droppable, then the oldest.
     pub(super) fn push(&mut self, bytes: Bytes, weight: Weight, attached: bool, room: Room) -> Pushed {
         let mut dropped: u64 = 0;
         while !self.fits(bytes.len(), room) {
-            if self.pulled > 0 || !attached {
+            if attached && self.pulled > 0 {
                 self.evict_oldest();
+            } else if attached && weight == Weight::Droppable {
+                return Pushed::Dropped;
+            } else if self.drop_one(attached) {
+                dropped = dropped.saturating_add(1);
             } else if weight == Weight::Droppable {
                 return Pushed::Dropped;
-            } else if self.drop_one() {
-                dropped = dropped.saturating_add(1);
+            } else if !attached {
+                self.evict_oldest();
             } else if weight == Weight::Final {
                 break;
             } else {
@@ -166,14 +170,16 @@ impl Ring {
             || (self.frames.len() < room.frames_max && self.bytes.saturating_add(len) <= room.bytes_max)
     }
 
-    /// Drops the oldest droppable frame that was not pulled.
-    fn drop_one(&mut self) -> bool {
-        let unpulled = self.frames.iter().enumerate().skip(self.pulled);
-        let Some(index) = unpulled.filter(|(_, frame)| frame.droppable).map(|(index, _)| index).next() else {
-            return false;
-        };
+    /// Drops the oldest droppable frame; while a carrier is attached, of those that were not pulled.
+    fn drop_one(&mut self, attached: bool) -> bool {
+        let from = if attached { self.pulled } else { 0 };
+        let mut droppable = self.frames.iter().enumerate().skip(from).filter(|(_, frame)| frame.droppable);
+        let Some((index, _)) = droppable.next() else { return false };
         if let Some(frame) = self.frames.remove(index) {
             self.bytes = self.bytes.saturating_sub(frame.bytes.len());
+            if index < self.pulled {
+                self.pulled = self.pulled.saturating_sub(1);
+            }
         }
         true
     }
