@@ -15,6 +15,7 @@
 
 pub mod ask;
 mod chance;
+mod common;
 mod frames;
 mod ledger;
 mod steps;
@@ -38,6 +39,10 @@ use mcp_http_core::time::Timestamp;
 
 pub use ask::{Admission, Ask};
 pub use chance::Chance;
+pub use common::{
+    assert_full, assert_unknown, batch, batch_calls, call_with, cancel, delete, end, last_message, messages,
+    notes, primed, refused_at_the_cap, resume, resume_status, session_of, streaming,
+};
 pub use frames::{Frame, Said, message};
 pub use steps::{
     Call, Opening, Session, Told, accepted, error, error_code, json, json_offer, no_content, note,
@@ -155,6 +160,18 @@ impl Script {
         assert!(shard < self.shards.len(), "there is no shard {shard}");
         self.at = shard;
         self
+    }
+
+    /// What follows is for the shard whose session would go for a new one.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn on_victim(&mut self) -> &mut Self {
+        let now = self.now;
+        let victims = self.shards.iter_mut().enumerate();
+        let victims = victims.filter_map(|(number, shard)| Some((shard.endpoint.victim(now)?, number)));
+        let (_, shard) = victims.min().expect("a session to give up");
+        self.on(shard)
     }
 
     /// The configuration.

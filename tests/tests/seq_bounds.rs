@@ -5,24 +5,7 @@ use std::time::Duration;
 use mcp_http_core::endpoint::{Action, Outbound, Pulled, SendError, Target};
 use mcp_http_core::json::Json;
 use mcp_http_core::version::Version;
-use mcp_http_tests::script::{Call, Drawn, Said, Script, Session, ask, note, progress, stream};
-
-fn messages(drawn: &Drawn) -> Vec<String> {
-    let said = drawn.said().into_iter().filter_map(|said| match said {
-        Said::Message(text) => Some(text),
-        Said::Comment | Said::Priming | Said::Retry => None,
-    });
-    said.collect()
-}
-
-/// A call's stream that was pulled to its end.
-#[track_caller]
-fn streaming(s: &mut Script, session: &Session, id: &str) -> Call {
-    let call = s.call(session, id, "t");
-    assert_eq!(s.send(call.target(), note(0)), call.stream());
-    s.pull(call.exchange);
-    call
-}
+use mcp_http_tests::script::{Call, Script, ask, messages, note, progress, stream, streaming};
 
 fn tight() -> Script {
     Script::with(|config| {
@@ -120,15 +103,15 @@ fn r8_finished_streams_of_a_session_are_bounded() {
     });
     let session = s.open();
     let mut most = 0;
-    for _ in 0..2000 {
+    for _ in 0..500 {
         let call = streaming(&mut s, &session, "1");
         s.answer(call, "{}");
         s.pull(call.exchange);
         s.flushed(call.exchange);
         most = most.max(s.stats().streams);
     }
-    assert!(most <= 200, "{most} streams for 2000 bytes");
-    assert!(s.stats().deadlines <= 200 + 2, "{} deadlines", s.stats().deadlines);
+    assert!(most <= 100, "{most} streams for 2000 bytes");
+    assert!(s.stats().deadlines <= 100 + 2, "{} deadlines", s.stats().deadlines);
     s.finish();
 }
 
@@ -138,10 +121,11 @@ fn r8_streams_of_clients_that_leave_are_bounded() {
         config.ring_bytes_max = 1000;
         config.session_ring_bytes_max = 2000;
         config.calls_per_session_max = 4;
+        config.sse_commit_after = Duration::from_millis(1);
     });
     let session = s.open();
     let mut most = 0;
-    for _ in 0..2000 {
+    for _ in 0..500 {
         let call = s.call(&session, "1", "t");
         s.advance(s.config().sse_commit_after);
         s.pull(call.exchange);
@@ -149,7 +133,7 @@ fn r8_streams_of_clients_that_leave_are_bounded() {
         s.answer(call, "{}");
         most = most.max(s.stats().streams);
     }
-    assert!(most <= 300, "{most} streams within their retention");
+    assert!(most <= 100, "{most} streams for 2000 bytes");
     s.finish();
 }
 
@@ -212,41 +196,6 @@ fn r8_an_unread_large_answer_in_json_is_no_ring_matter() {
 }
 
 #[test]
-fn r12_a_victim_is_idle_and_a_call_whose_client_left_is_not() {
-    let mut s = Script::with(|config| config.sessions_max = 1);
-    let session = s.open();
-    let call = s.call(&session, "1", "t");
-    s.gone(call.exchange);
-    s.advance(s.config().evict_after * 3);
-    let refused = s.post(ask::initialize("1", "2025-11-25")).admit();
-    assert!(matches!(refused.actions[..], [Action::Reject { .. }]), "{:?}", refused.actions);
-    s.answer(call, "{}");
-    s.advance(s.config().evict_after);
-    let opening = s.opening();
-    s.commit_over(&opening, &session);
-    s.finish();
-}
-
-#[test]
-fn c6_a_cut_in_the_silent_phase_loses_nothing() {
-    let mut s = Script::new();
-    let session = s.open();
-    let call = s.call(&session, "7", "t");
-    s.advance(s.config().sse_commit_after);
-    let drawn = s.pull(call.exchange);
-    assert_eq!(drawn.said(), [Said::Priming]);
-    s.gone(call.exchange);
-    s.send(call.target(), progress(1));
-    s.answer(call, "{}");
-    let again = s.get().with(&session.id).after(&drawn.last_id()).admit();
-    assert_eq!(again.actions, stream(again.exchange));
-    let drawn = s.pull(again.exchange);
-    assert_eq!(messages(&drawn), [ask::progress_text(1), ask::result_text("7", "{}")]);
-    assert_eq!(drawn.pulled, Pulled::End);
-    s.finish();
-}
-
-#[test]
 fn r8_a_detached_stream_drops_droppable_frames_before_others() {
     let mut s = Script::with(|config| config.ring_frames_max = 3);
     let session = s.open_at(Version::V2025_06_18);
@@ -265,65 +214,4 @@ fn r8_a_detached_stream_drops_droppable_frames_before_others() {
     assert_eq!(messages(&drawn), [ask::note_text(2), ask::note_text(3), ask::note_text(4)]);
     s.answer(call, "{}");
     s.finish();
-}
-
-#[test]
-fn c5_cors_grants_reach_every_answer() {
-    let mut s = Script::new();
-    let session = s.open();
-    let origin = "http://localhost:6274";
-    let granted = |action: &Action| {
-        let answer = match action {
-            Action::Respond { response, .. } => response.clone().into_answer(),
-            Action::Reject { reject, .. } => reject.clone().into_answer(),
-            other => panic!("{other:?}"),
-        };
-        let value = answer.fields.iter().find(|(name, _)| name == "access-control-allow-origin");
-        assert_eq!(value.map(|(_, value)| value.as_bytes()), Some(origin.as_bytes()), "{action:?}");
-    };
-    let call = s.post(ask::request("1", "t")).with(&session.id).field("origin", origin).admit();
-    let call = s.call_of(Some(&session), &call, "1", "t");
-    granted(&s.answer(call, "{}")[0]);
-    let call = s.post(ask::request("1", "t")).with(&session.id).field("origin", origin).admit();
-    let call = s.call_of(Some(&session), &call, "1", "t");
-    granted(&s.send(call.target(), note(1))[0]);
-    let get = s.get().with(&session.id).field("origin", origin).admit();
-    granted(&get.actions[0]);
-    let reply = s.post(ask::reply("1")).with(&session.id).field("origin", origin).admit();
-    granted(&reply.actions[0]);
-    for id in ["x", "y"] {
-        let unknown = s.post(ask::request("1", "t")).field("mcp-session-id", id).field("origin", origin).admit();
-        granted(&unknown.actions[0]);
-    }
-    let pending = s.post(ask::initialize("1", "2025-11-25")).field("origin", origin).admit();
-    let opening = s.opened(&pending, Version::V2025_11_25);
-    let late = s.advance(s.config().establish);
-    let reject = late.iter().find(|action| matches!(action, Action::Reject { .. }));
-    granted(reject.expect("a refusal"));
-    let _ = opening;
-    let held = s.post(ask::request("2", "t")).with(&session.id).field("origin", origin).admit();
-    let delete = s.delete().with(&session.id).field("origin", origin).admit();
-    granted(delete.actions.last().expect("204"));
-    let of_held = delete.actions.iter().find(
-        |action| matches!(action, Action::Reject { exchange, .. } if *exchange == held.exchange),
-    );
-    granted(of_held.expect("404"));
-    s.finish();
-}
-
-#[test]
-fn r10_the_same_script_gives_the_same_actions_and_frames() {
-    let run = || {
-        let mut s = Script::new();
-        let session = s.open();
-        let get = s.get().with(&session.id).admit();
-        let drawn = s.pull(get.exchange);
-        let call = streaming(&mut s, &session, "1");
-        s.gone(call.exchange);
-        let actions = s.advance(Duration::from_secs(100));
-        let delete = s.delete().with(&session.id).admit();
-        s.finish();
-        (session, drawn, actions, delete.actions)
-    };
-    assert_eq!(run(), run());
 }

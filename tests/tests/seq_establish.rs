@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use mcp_http_core::endpoint::{
-    Action, CancelReason, Delivery, DiscardReason, EndReason, Event, Outbound, SendError, Target,
+    Action, CancelReason, Delivery, DiscardReason, EndReason, Event, Outbound, SendError,
 };
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::code;
+use mcp_http_core::reject::Reject;
 use mcp_http_core::version::Version;
 use mcp_http_tests::script::{
-    Chance, Opening, Script, accepted, ask, error, json_offer, no_content, note, only_reject, told,
+    Chance, Opening, Script, accepted, ask, assert_unknown, error, json, no_content, only_reject, told,
 };
 
 const TICK: Duration = Duration::from_nanos(1);
@@ -20,14 +21,6 @@ fn discard(opening: &Opening, reason: DiscardReason) -> Action {
 
 fn cancel(opening: &Opening, reason: CancelReason) -> Action {
     Action::Cancel { call: opening.call, reason }
-}
-
-/// The id of the opening must be nobody's.
-#[track_caller]
-fn assert_unknown(s: &mut Script, opening: &Opening) {
-    let admission = s.post(ask::request("9", "ping")).with(&opening.id).admit();
-    let (status, code, _) = told(only_reject(&admission.actions, admission.exchange));
-    assert_eq!((status, code), (404, -32001));
 }
 
 #[test]
@@ -161,12 +154,12 @@ fn s1_an_error_answer_to_initialize_leaves_no_session() {
     let opening = s.opening();
     let actions = s.send(opening.target(), error(code::INVALID_PARAMS, "no"));
     let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#;
-    let answer = mcp_http_tests::script::json(opening.exchange, text);
+    let answer = json(opening.exchange, text);
     // The session is over before or after the answer; the answer bears no id either way.
     let over = discard(&opening, DiscardReason::Refused);
     assert!(actions == [over.clone(), answer.clone()] || actions == [answer, over], "{actions:?}");
     assert_eq!(s.stats().sessions, 0);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     assert_eq!(s.flushed(opening.exchange), []);
     s.finish();
 }
@@ -189,7 +182,7 @@ fn s1_an_application_that_fails_leaves_no_session() {
     assert_eq!(told(&reject), (500, -32603, Some("1".into())));
     assert!(actions.contains(&discard(&opening, DiscardReason::Failed)), "{actions:?}");
     assert_eq!(s.stats().exchanges, 0);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     // Its late answer is nobody's.
     let late = s.try_send(
         opening.target(),
@@ -202,7 +195,7 @@ fn s1_an_application_that_fails_leaves_no_session() {
 
 /// The one refusal among the actions, which are at most Cancel, Discard and it.
 #[track_caller]
-fn one_reject(actions: &[Action], opening: &Opening) -> mcp_http_core::reject::Reject {
+fn one_reject(actions: &[Action], opening: &Opening) -> Reject {
     let mut rejects = Vec::new();
     for action in actions {
         match action {
@@ -230,7 +223,7 @@ fn s1_a_handler_silent_past_the_establish_deadline_leaves_no_session() {
     assert!(actions.contains(&cancel(&opening, CancelReason::Discarded)), "{actions:?}");
     assert!(actions.contains(&discard(&opening, DiscardReason::Timeout)), "{actions:?}");
     assert_eq!(actions.len(), 3);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     let late = s.try_send(opening.target(), error(code::INTERNAL_ERROR, "late"));
     assert!(matches!(late, Err(SendError::Gone(_))), "{late:?}");
     s.finish();
@@ -244,7 +237,7 @@ fn s1_a_client_gone_before_the_answer_leaves_no_session() {
         s.gone(opening.exchange),
         [cancel(&opening, CancelReason::Disconnected), discard(&opening, DiscardReason::ClientGone)]
     );
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     let late = s.try_send(
         opening.target(),
         Outbound::Initialized { version: Version::V2025_11_25, result: Json::EMPTY_OBJECT },
@@ -259,7 +252,7 @@ fn s1_a_client_gone_during_the_write_of_the_answer_leaves_no_session() {
     let mut s = Script::new();
     let opening = s.offered();
     assert_eq!(s.gone(opening.exchange), [discard(&opening, DiscardReason::Undelivered)]);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     assert_eq!(s.flushed(opening.exchange), [], "R11");
     s.finish();
 }
@@ -272,7 +265,7 @@ fn s1_a_client_that_does_not_read_the_answer_leaves_no_session() {
     let close = Action::Close { exchange: opening.exchange };
     let over = discard(&opening, DiscardReason::Undelivered);
     assert_eq!(actions, [over, close]);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     s.finish();
 }
 
@@ -290,7 +283,7 @@ fn s1_an_offer_not_taken_by_the_establish_deadline_is_discarded() {
     // can be closed.
     assert!(actions.contains(&Action::Close { exchange: opening.exchange }), "{actions:?}");
     assert_eq!(actions.len(), 2, "{actions:?}");
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     s.finish();
 }
 
@@ -377,7 +370,7 @@ fn s1_the_id_used_by_somebody_else_before_flushed_commits_nothing() {
 fn s1_a_pending_id_is_nobodys() {
     let mut s = Script::new();
     let opening = s.opening();
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     let get = s.get().with(&opening.id).admit();
     assert_eq!(told(only_reject(&get.actions, get.exchange)), (404, -32001, None));
     let delete = s.delete().with(&opening.id).admit();
@@ -404,7 +397,7 @@ fn s3_delete_of_an_offered_session_commits_and_ends() {
     );
     assert_eq!(s.flushed(delete.exchange), []);
     assert_eq!(s.flushed(opening.exchange), []);
-    assert_unknown(&mut s, &opening);
+    assert_unknown(&mut s, &opening.id);
     s.finish();
 }
 
@@ -535,110 +528,5 @@ fn d2_a_peer_that_shut_its_side_and_leaves_has_no_session() {
         s.gone(opening.exchange),
         [cancel(&opening, CancelReason::Disconnected), discard(&opening, DiscardReason::ClientGone)]
     );
-    s.finish();
-}
-
-#[test]
-fn s11_the_recorded_version_is_the_one_in_the_answer() {
-    for chosen in Version::HANDSHAKE {
-        let mut s = Script::new();
-        let mut opening = s.opening();
-        let result = Json::EMPTY_OBJECT;
-        assert_eq!(
-            s.send(opening.target(), Outbound::Initialized { version: chosen, result }),
-            [opening.offer()]
-        );
-        s.flushed(opening.exchange);
-        opening.version = chosen;
-        let session = opening.session();
-        // `call` looks that the delivery names this version.
-        let call = s.call(&session, "2", "ping");
-        assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
-        s.finish();
-    }
-}
-
-#[test]
-fn s11_an_answer_with_a_version_of_another_era_is_misplaced() {
-    let mut s = Script::new();
-    let opening = s.opening();
-    let result = Json::EMPTY_OBJECT;
-    let wrong = Outbound::Initialized { version: Version::V2026_07_28, result };
-    let sent = s.try_send(opening.target(), wrong);
-    assert!(matches!(sent, Err(SendError::Misplaced(_))), "{sent:?}");
-    s.commit(&opening);
-    s.finish();
-}
-
-#[test]
-fn s11_an_unknown_version_is_negotiated_to_the_newest() {
-    let mut s = Script::new();
-    for (asked, negotiated) in [
-        ("2025-03-26", Version::V2025_03_26),
-        ("2025-06-18", Version::V2025_06_18),
-        ("2025-11-25", Version::V2025_11_25),
-        ("2024-11-05", Version::V2025_11_25),
-        ("2026-07-28", Version::V2025_11_25),
-        ("9999-99-99", Version::V2025_11_25),
-        ("", Version::V2025_11_25),
-    ] {
-        let admission = s.post(ask::initialize("1", asked)).admit();
-        s.opened(&admission, negotiated);
-    }
-    s.finish();
-}
-
-#[test]
-fn r11_what_is_no_answer_to_initialize_comes_back() {
-    let mut s = Script::new();
-    let opening = s.opening();
-    let sent = s.try_send(opening.target(), mcp_http_tests::script::result("{}"));
-    assert!(matches!(sent, Err(SendError::Misplaced(_))), "{sent:?}");
-    // The head of `initialize` is held: nothing may come before the answer.
-    for early in [note(1), mcp_http_tests::script::question(1)] {
-        let sent = s.try_send(opening.target(), early);
-        assert!(matches!(sent, Err(SendError::Misplaced(_) | SendError::Gone(_))), "{sent:?}");
-    }
-    s.commit(&opening);
-    s.finish();
-}
-
-#[test]
-fn r11_a_session_that_is_not_offered_has_no_stream() {
-    let mut s = Script::new();
-    let opening = s.opening();
-    let sent = s.try_send(Target::Session(opening.key), mcp_http_tests::script::question(1));
-    assert!(matches!(sent, Err(SendError::Gone(_))), "{sent:?}");
-    s.commit(&opening);
-    s.finish();
-}
-
-#[test]
-fn r5_the_id_of_initialize_is_echoed_byte_for_byte() {
-    for id in ["0", r#""""#, r#""1""#, "-7", "123456789012345678901234567890", r#""\u0041""#] {
-        let mut s = Script::new();
-        let admission = s.post(ask::initialize(id, "2025-11-25")).admit();
-        let opening = s.opened(&admission, Version::V2025_11_25);
-        let offer = json_offer(opening.exchange, &opening.id, &ask::result_text(id, "{}"));
-        assert_eq!(s.accept(&opening), [offer]);
-        s.finish();
-    }
-}
-
-#[test]
-fn r4_initialize_for_a_client_that_takes_only_event_streams_bears_the_id_in_its_head() {
-    use mcp_http_core::answer::{Head, Response};
-    let mut s = Script::new();
-    let admission = s.post(ask::initialize("1", "2025-11-25")).accept("text/event-stream").admit();
-    let opening = s.opened(&admission, Version::V2025_11_25);
-    let actions = s.accept(&opening);
-    let head = Head::EventStream { session: Some(opening.id.clone()) };
-    let response = Response { head, body: mcp_http_core::h1::Body::Stream, grant: None };
-    let pull = Action::Pull { exchange: opening.exchange };
-    assert_eq!(actions, [Action::Respond { exchange: opening.exchange, response }, pull]);
-    let drawn = s.pull(opening.exchange);
-    assert_eq!(drawn.said(), [mcp_http_tests::script::message(ask::result_text("1", "{}"))]);
-    assert_eq!(drawn.pulled, mcp_http_core::endpoint::Pulled::End);
-    assert_eq!(s.flushed(opening.exchange), [Action::Commit { session: opening.key }]);
     s.finish();
 }

@@ -1,45 +1,17 @@
-//! Sessions that exist: S3 to S11, R12.
+//! Sessions that exist: S3 to S7, S9.
 
 use std::time::Duration;
 
-use mcp_http_core::endpoint::{
-    Action, CancelReason, Delivery, DiscardReason, EndReason, Event, Pulled, SendError, SessionKey, Target,
-};
+use mcp_http_core::endpoint::{Action, CancelReason, Delivery, EndReason, Event, Pulled, SendError, Target};
 use mcp_http_core::reject::Reject;
 use mcp_http_core::version::Version;
 use mcp_http_tests::script::{
-    Said, Script, Session, accepted, ask, error_code, no_content, note, only_reject, progress, question,
-    result, told,
+    Ask, Said, Script, accepted, ask, assert_unknown, delete, end, error_code, no_content, note, only_reject,
+    progress, question, result, streaming, told,
 };
 
-const TICK: Duration = Duration::from_nanos(1);
 /// As long as a session id of ours, and nobody's.
 const NOBODYS: &str = "0000000000000000000000000000000000000000000000000000";
-
-fn end(session: SessionKey, reason: EndReason) -> Action {
-    Action::End { session, reason }
-}
-
-#[track_caller]
-fn assert_unknown(s: &mut Script, session: &Session) {
-    let admission = s.post(ask::request("9", "ping")).with(&session.id).admit();
-    let (status, code, _) = told(only_reject(&admission.actions, admission.exchange));
-    assert_eq!((status, code), (404, -32001));
-}
-
-/// Deletes the session, exactly.
-#[track_caller]
-fn delete(s: &mut Script, session: &Session, before: &[Action]) -> Vec<Action> {
-    let delete = s.delete().with(&session.id).admit();
-    let expected = [before, &[end(session.key, EndReason::Deleted)]].concat();
-    let (rest, answer) = delete.actions.split_at(delete.actions.len() - 1);
-    assert_eq!(answer, [no_content(delete.exchange)]);
-    assert_eq!(s.flushed(delete.exchange), []);
-    assert_eq!(rest[..expected.len().min(rest.len())], expected);
-    rest[expected.len()..].to_vec()
-}
-
-// S3
 
 #[test]
 fn s3_delete_ends_at_once_and_later_requests_are_404() {
@@ -47,7 +19,7 @@ fn s3_delete_ends_at_once_and_later_requests_are_404() {
     let session = s.open();
     assert_eq!(delete(&mut s, &session, &[]), []);
     assert_eq!(s.stats().sessions, 0);
-    assert_unknown(&mut s, &session);
+    assert_unknown(&mut s, &session.id);
     let again = s.delete().with(&session.id).admit();
     assert_eq!(told(only_reject(&again.actions, again.exchange)), (404, -32001, None));
     let get = s.get().with(&session.id).admit();
@@ -184,8 +156,6 @@ fn s3_another_sessions_calls_go_on() {
     s.finish();
 }
 
-// S4, S5, S6
-
 #[test]
 fn s4_a_second_initialize_with_a_live_id_leaves_the_session_untouched() {
     let mut s = Script::new();
@@ -271,7 +241,7 @@ fn s6_another_principals_id_is_what_an_unknown_id_is_byte_for_byte() {
 }
 
 #[track_caller]
-fn refused(ask: mcp_http_tests::script::Ask<'_>, who: Option<&str>) -> Reject {
+fn refused(ask: Ask<'_>, who: Option<&str>) -> Reject {
     let ask = match who {
         Some(who) => ask.who(who),
         None => ask,
@@ -317,154 +287,6 @@ fn s7_a_request_before_notifications_initialized_is_served() {
 }
 
 #[test]
-fn s2_any_request_confirms() {
-    type Use = fn(&mut Script, &Session);
-    let uses: [Use; 6] = [
-        |s, session| s.initialized(session),
-        |s, session| {
-            let call = s.call(session, "2", "ping");
-            s.answer(call, "{}");
-            s.flushed(call.exchange);
-        },
-        |s, session| {
-            let get = s.listen(session);
-            s.gone(get);
-        },
-        |s, session| {
-            let reply = s.post(ask::reply("77")).with(&session.id).admit();
-            assert_eq!(reply.actions, [accepted(reply.exchange)]);
-            s.flushed(reply.exchange);
-        },
-        |s, session| {
-            let call = s.call(session, "2", "ping");
-            s.answer(call, "{}");
-            s.gone(call.exchange);
-        },
-        |s, session| {
-            let bad = s.get().with(&session.id).after("bad").admit();
-            assert_eq!(told(only_reject(&bad.actions, bad.exchange)).0, 400);
-        },
-    ];
-    for use_it in uses {
-        let mut s = Script::new();
-        let session = s.unconfirmed();
-        use_it(&mut s, &session);
-        let confirm = s.config().confirm;
-        assert_eq!(s.advance(confirm), []);
-        assert_eq!(s.stats().sessions, 1);
-        s.finish();
-    }
-}
-
-// S8, R12
-
-#[test]
-fn r12_the_idle_clock_runs_from_the_end_of_the_last_call() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    assert_eq!(s.advance(idle - TICK), []);
-    let call = s.call(&session, "2", "slow");
-    // Far longer than the idle time.
-    let mut rest = idle * 3;
-    while rest > Duration::ZERO {
-        for action in s.advance(Duration::from_secs(10)) {
-            let ours = matches!(&action, Action::Respond { exchange, .. } | Action::Pull { exchange } if *exchange == call.exchange);
-            assert!(ours, "{action:?}");
-        }
-        s.pull(call.exchange);
-        rest = rest.saturating_sub(Duration::from_secs(10));
-    }
-    assert_eq!(s.stats().sessions, 1, "a running call is never reaped");
-    s.answer(call, "{}");
-    s.pull(call.exchange);
-    assert_eq!(s.flushed(call.exchange), []);
-    assert_eq!(s.advance(idle - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    assert_unknown(&mut s, &session);
-    s.finish();
-}
-
-#[test]
-fn r12_a_call_goes_on_after_its_client_is_gone_and_holds_the_session() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    let call = s.call(&session, "2", "slow");
-    assert_eq!(s.gone(call.exchange), []);
-    assert_eq!(s.advance(idle * 2), []);
-    assert_eq!((s.stats().sessions, s.stats().calls), (1, 1));
-    assert_eq!(s.answer(call, "{}"), []);
-    assert_eq!(s.advance(idle - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    s.finish();
-}
-
-#[test]
-fn r12_a_notice_that_is_not_taken_holds_the_session() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    let admission = s.post(ask::notice("x")).with(&session.id).admit();
-    let message = s.notice_of(&session, &admission, "x");
-    assert_eq!(s.advance(idle * 2), []);
-    assert_eq!(s.event(Event::Taken { message }), [accepted(admission.exchange)]);
-    s.flushed(admission.exchange);
-    assert_eq!(s.advance(idle - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    s.finish();
-}
-
-#[test]
-fn r12_an_open_get_stream_holds_the_session_while_it_is_written() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    let get = s.listen(&session);
-    s.pull(get);
-    let every = s.config().comment_every;
-    let mut past = Duration::ZERO;
-    while past < idle * 2 {
-        assert_eq!(s.advance(every), [Action::Pull { exchange: get }]);
-        let drawn = s.pull(get);
-        assert_eq!((drawn.said(), drawn.pulled), (vec![Said::Comment], Pulled::Idle));
-        past += every;
-    }
-    assert_eq!(s.gone(get), []);
-    assert_eq!(s.advance(idle - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    s.finish();
-}
-
-#[test]
-fn s8_a_stalled_stream_is_closed_and_then_the_idle_rule_ends_the_session() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    let get = s.listen(&session);
-    s.pull(get);
-    let stalled = s.event(Event::Stalled { exchange: get });
-    assert_eq!(stalled, [Action::Close { exchange: get }]);
-    assert_eq!(s.stats().sessions, 1, "S9");
-    assert_eq!(s.advance(idle - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    s.finish();
-}
-
-#[test]
-fn r12_a_refused_request_of_the_session_counts_as_use_and_an_unknown_one_does_not() {
-    let mut s = Script::new();
-    let session = s.open();
-    let idle = s.config().session_idle.expect("an idle time");
-    assert_eq!(s.advance(idle / 2), []);
-    let bob = s.post(ask::request("1", "ping")).with(&session.id).who("bob").admit();
-    only_reject(&bob.actions, bob.exchange);
-    assert_eq!(s.advance(idle / 2 - TICK), []);
-    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
-    s.finish();
-}
-
-#[test]
 fn s9_a_broken_stream_is_never_the_end_of_a_session() {
     let mut s = Script::new();
     let session = s.open();
@@ -482,21 +304,6 @@ fn s9_a_broken_stream_is_never_the_end_of_a_session() {
 }
 
 #[test]
-fn s9_a_late_deadline_after_a_jump_ends_only_what_is_idle() {
-    let mut s = Script::new();
-    let idle = s.config().session_idle.expect("an idle time");
-    let old = s.open();
-    s.advance(idle / 2);
-    let young = s.open();
-    assert_eq!(s.jump(idle / 2), [end(old.key, EndReason::Idle)]);
-    assert_eq!(s.stats().sessions, 1);
-    s.initialized(&young);
-    s.finish();
-}
-
-// The application's own ends.
-
-#[test]
 fn the_application_ends_a_session() {
     for confirmed in [true, false] {
         let mut s = Script::new();
@@ -504,7 +311,7 @@ fn the_application_ends_a_session() {
         let end_it = Event::EndSession { session: session.key };
         assert_eq!(s.event(end_it.clone()), [end(session.key, EndReason::Application)]);
         assert_eq!(s.event(end_it), [], "X2");
-        assert_unknown(&mut s, &session);
+        assert_unknown(&mut s, &session.id);
         s.finish();
     }
 }
@@ -539,271 +346,11 @@ fn a_late_close_of_an_old_session_never_hits_a_newer_one() {
         let sent = s.try_send(target, what);
         assert!(matches!(sent, Err(SendError::Gone(_))), "{sent:?}");
     }
-    assert_unknown(&mut s, &old);
+    assert_unknown(&mut s, &old.id);
     assert_eq!(s.answer(new_call, "{}"), [new_call.json(&ask::result_text("1", "{}"))]);
     assert_eq!(s.send(Target::Session(new.key), note(1)), [Action::Pull { exchange: new_get }]);
     s.finish();
 }
-
-// S10
-
-#[track_caller]
-fn refused_at_the_cap(s: &mut Script) {
-    let admission = s.post(ask::initialize("1", "2025-11-25")).admit();
-    let reject = only_reject(&admission.actions, admission.exchange).clone();
-    assert_eq!(told(&reject), (503, -32000, Some("1".into())));
-    let retry_after = reject.into_answer().fields.iter().any(|(name, _)| name == "retry-after");
-    assert!(retry_after, "L2: Retry-After");
-}
-
-#[test]
-fn s10_without_a_victim_503_and_existing_sessions_are_served() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let (a, b) = (s.open(), s.open());
-    for _ in 0..10 {
-        refused_at_the_cap(&mut s);
-    }
-    assert_eq!((s.sessions(), s.stats().total.created), (2, 2));
-    for session in [&a, &b] {
-        let call = s.call(session, "2", "ping");
-        assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("2", "{}"))]);
-    }
-    s.finish();
-}
-
-#[test]
-fn s10_pending_sessions_count_and_are_no_victims() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let (a, b) = (s.opening(), s.offered());
-    refused_at_the_cap(&mut s);
-    s.gone(b.exchange);
-    let c = s.opening();
-    refused_at_the_cap(&mut s);
-    s.commit(&a);
-    s.commit(&c);
-    s.finish();
-}
-
-#[test]
-fn s10_the_oldest_unconfirmed_goes_first_and_only_when_the_new_one_is_offered() {
-    let mut s = Script::with(|config| config.sessions_max = 3);
-    let idle = s.open();
-    s.advance(Duration::from_secs(1));
-    let older = s.unconfirmed();
-    s.advance(Duration::from_secs(1));
-    let younger = s.unconfirmed();
-    s.advance(Duration::from_secs(1));
-    let new = s.opening();
-    assert_eq!((s.stats().sessions, s.sessions()), (4, 3), "the place is reserved");
-    let offer = s.accept(&new);
-    assert_eq!(offer, [end(older.key, EndReason::Evicted), new.offer()]);
-    assert_eq!(s.sessions(), 3);
-    s.flushed(new.exchange);
-    assert_unknown(&mut s, &older);
-    s.initialized(&younger);
-    s.initialized(&idle);
-    s.finish();
-}
-
-#[test]
-fn s10_then_the_longest_idle_beyond_evict_after() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let evict_after = s.config().evict_after;
-    let (a, b) = (s.open(), s.open());
-    s.advance(evict_after / 2);
-    s.initialized(&a);
-    s.advance(evict_after / 2 - TICK);
-    refused_at_the_cap(&mut s);
-    s.advance(TICK);
-    let new = s.opening();
-    assert_eq!(s.accept(&new), [end(b.key, EndReason::Evicted), new.offer()]);
-    s.flushed(new.exchange);
-    s.initialized(&a);
-    s.finish();
-}
-
-#[test]
-fn s10_longest_idle_by_last_use_not_by_age() {
-    let mut s = Script::with(|config| config.sessions_max = 3);
-    let (a, b, c) = (s.open(), s.open(), s.open());
-    for session in [&c, &a, &b] {
-        s.advance(Duration::from_secs(1));
-        s.initialized(session);
-    }
-    s.advance(s.config().evict_after + Duration::from_secs(5));
-    let mut new = Vec::new();
-    for victim in [&c, &a, &b] {
-        let opening = s.opening();
-        assert_eq!(s.accept(&opening), [end(victim.key, EndReason::Evicted), opening.offer()]);
-        s.flushed(opening.exchange);
-        let session = opening.session();
-        s.initialized(&session);
-        new.push(session);
-    }
-    refused_at_the_cap(&mut s);
-    s.finish();
-}
-
-#[test]
-fn s10_a_session_with_a_call_or_an_open_stream_is_no_victim() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let (a, b) = (s.open(), s.open());
-    let call = s.call(&a, "1", "slow");
-    let get = s.listen(&b);
-    s.pull(get);
-    for _ in 0..20 {
-        s.advance(s.config().comment_every);
-        s.pull(get);
-        s.pull(call.exchange);
-    }
-    refused_at_the_cap(&mut s);
-    s.answer(call, "{}");
-    s.finish();
-}
-
-#[test]
-fn s10_a_failed_initialize_at_the_cap_throws_nobody_out() {
-    type Fail = fn(&mut Script, &mcp_http_tests::script::Opening);
-    let fails: [Fail; 5] = [
-        |s, new| {
-            s.send(new.target(), mcp_http_tests::script::error(-32602, "no"));
-        },
-        |s, new| {
-            s.event(Event::SessionFailed { session: new.key });
-        },
-        |s, new| {
-            s.gone(new.exchange);
-        },
-        |s, new| {
-            s.event(Event::HalfClosed { exchange: new.exchange });
-            s.gone(new.exchange);
-        },
-        |s, new| {
-            s.event(Event::Stalled { exchange: new.exchange });
-        },
-    ];
-    for fail in fails {
-        let mut s = Script::with(|config| config.sessions_max = 1);
-        let victim = s.unconfirmed();
-        for _ in 0..3 {
-            let new = s.opening();
-            fail(&mut s, &new);
-            assert_eq!((s.stats().sessions, s.sessions()), (1, 1));
-        }
-        s.initialized(&victim);
-        s.finish();
-    }
-}
-
-#[test]
-fn s10_an_establish_timeout_at_the_cap_throws_nobody_out() {
-    let mut s = Script::with(|config| config.sessions_max = 1);
-    let victim = s.open();
-    s.advance(s.config().evict_after);
-    let new = s.opening();
-    let actions = s.advance(s.config().establish);
-    assert!(actions.contains(&Action::Discard { session: new.key, reason: DiscardReason::Timeout }));
-    s.initialized(&victim);
-    s.finish();
-}
-
-#[test]
-fn s10_one_victim_for_each_pending_session() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let (a, b) = (s.unconfirmed(), s.unconfirmed());
-    let (first, second) = (s.opening(), s.opening());
-    refused_at_the_cap(&mut s);
-    assert_eq!(s.accept(&second), [end(b.key, EndReason::Evicted), second.offer()]);
-    assert_eq!(s.accept(&first), [end(a.key, EndReason::Evicted), first.offer()]);
-    assert_eq!(s.sessions(), 2);
-    s.finish();
-}
-
-#[test]
-fn s10_a_victim_that_became_active_again_is_replaced_by_another() {
-    let mut s = Script::with(|config| config.sessions_max = 2);
-    let (a, b) = (s.unconfirmed(), s.unconfirmed());
-    let new = s.opening();
-    s.initialized(&a);
-    assert_eq!(s.accept(&new), [end(b.key, EndReason::Evicted), new.offer()]);
-    s.initialized(&a);
-    s.finish();
-}
-
-#[test]
-fn s10_a_victim_that_became_active_again_without_another_is_a_refusal() {
-    let mut s = Script::with(|config| config.sessions_max = 1);
-    let a = s.unconfirmed();
-    let new = s.opening();
-    s.initialized(&a);
-    let actions = s.accept(&new);
-    let discard = Action::Discard { session: new.key, reason: DiscardReason::NoRoom };
-    let rejects: Vec<_> =
-        actions.iter().filter(|action| matches!(action, Action::Reject { .. })).cloned().collect();
-    assert_eq!(told(only_reject(&rejects, new.exchange)), (503, -32000, Some("1".into())));
-    assert!(actions.contains(&discard), "{actions:?}");
-    assert_eq!(actions.len(), 2, "{actions:?}");
-    assert_eq!((s.stats().sessions, s.sessions()), (1, 1));
-    s.initialized(&a);
-    s.finish();
-}
-
-#[test]
-fn s10_a_victim_that_ended_meanwhile_leaves_its_place() {
-    let mut s = Script::with(|config| config.sessions_max = 1);
-    let a = s.unconfirmed();
-    let new = s.opening();
-    delete(&mut s, &a, &[]);
-    assert_eq!(s.accept(&new), [new.offer()]);
-    assert_eq!(s.sessions(), 1);
-    refused_at_the_cap(&mut s);
-    s.finish();
-}
-
-#[test]
-fn s10_the_cap_is_exact_for_any_number_of_shards() {
-    for shards in [1_u16, 8] {
-        let mut s = Script::sharded(shards, |config| config.sessions_max = 11);
-        let mut sessions = Vec::new();
-        for number in 0..11 {
-            sessions.push(s.on(number % usize::from(shards)).open());
-        }
-        assert_eq!(s.sessions(), 11);
-        for shard in 0..usize::from(shards) {
-            s.on(shard);
-            refused_at_the_cap(&mut s);
-        }
-        let gone = sessions.remove(3);
-        delete(&mut s, &gone, &[]);
-        sessions.push(s.on(usize::from(shards) - 1).open());
-        for shard in 0..usize::from(shards) {
-            s.on(shard);
-            refused_at_the_cap(&mut s);
-        }
-        for session in &sessions {
-            s.initialized(session);
-        }
-        s.finish();
-    }
-}
-
-#[test]
-fn l3_a_flood_of_initialize_that_never_returns_keeps_the_table_flat() {
-    let mut s = Script::with(|config| config.sessions_max = 10);
-    let kept = s.open();
-    for _ in 0..100 {
-        let new = s.opening();
-        let actions = s.accept(&new);
-        assert_eq!(actions.last(), Some(&new.offer()));
-        assert_eq!(s.flushed(new.exchange), [Action::Commit { session: new.key }]);
-        assert!(s.sessions() <= 10, "{}", s.sessions());
-        s.advance(Duration::from_millis(1));
-    }
-    s.initialized(&kept);
-    s.finish();
-}
-
-// R7 and the shard in the id
 
 #[test]
 fn r6_an_id_of_one_shard_is_unknown_to_another() {
@@ -843,4 +390,21 @@ fn r1_delivery_names_the_session_of_the_id() {
         assert_eq!(*of, Some(session.key));
     }
     s.finish();
+}
+
+#[test]
+fn r10_the_same_script_gives_the_same_actions_and_frames() {
+    let run = || {
+        let mut s = Script::new();
+        let session = s.open();
+        let get = s.get().with(&session.id).admit();
+        let drawn = s.pull(get.exchange);
+        let call = streaming(&mut s, &session, "1");
+        s.gone(call.exchange);
+        let actions = s.advance(Duration::from_secs(100));
+        let delete = s.delete().with(&session.id).admit();
+        s.finish();
+        (session, drawn, actions, delete.actions)
+    };
+    assert_eq!(run(), run());
 }
