@@ -30,7 +30,7 @@ impl<'a> Context<'a> {
         if stateless {
             let meta = context.params.optional_object("_meta")?.unwrap_or_default();
             let declared = meta.optional_object("io.modelcontextprotocol/clientCapabilities")?;
-            context.client = Client::declaring(&declared.unwrap_or_default());
+            context.client = Client::of_request(&declared.unwrap_or_default());
             context.log_level = LogLevel::optional(&meta, "io.modelcontextprotocol/logLevel")?;
         } else if let Some(session) = call.session() {
             context.client = server.sessions.client(session).unwrap_or_default();

@@ -6,6 +6,9 @@ use std::fmt;
 use mcp_http_tokio::{Call, ErrorObject};
 use serde_json::{Map, Value};
 
+/// A text that the server keeps.
+const SHORT_BYTES_MAX: usize = 256;
+
 /// The members of `params`, or of `arguments` within. Absent and `null` are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given(Map<String, Value>);
@@ -42,6 +45,15 @@ impl Given {
     /// The string `name`, which must be there.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Misfit> {
         self.optional_text(name)?.ok_or_else(|| missing(name, "a string"))
+    }
+
+    /// The string `name`, which must be there and short enough to be kept.
+    pub(crate) fn short_text(&self, name: &str) -> Result<&str, Misfit> {
+        let text = self.text(name)?;
+        if text.len() > SHORT_BYTES_MAX {
+            return Err(wrong(name, &format!("a string of at most {SHORT_BYTES_MAX} bytes")));
+        }
+        Ok(text)
     }
 
     /// The string `name`, if there is one.
@@ -162,6 +174,16 @@ mod tests {
         assert_eq!(given.text("a"), Err(Misfit("`a` is missing; it must be a string".into())));
         assert!(given.optional_object("a").is_ok_and(|object| object.is_none()));
         assert_eq!(given.object("a").unwrap_err(), Misfit("`a` is missing; it must be an object".into()));
+    }
+
+    #[test]
+    fn a_short_text_has_its_limit() {
+        let given = |length| Given::from(json!({ "a": "x".repeat(length) }));
+        assert!(given(256).short_text("a").is_ok());
+        assert_eq!(
+            given(257).short_text("a"),
+            Err(Misfit("`a` must be a string of at most 256 bytes".into()))
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod secret;
 mod server;
 mod sessions;
 mod signals;
+mod tasks;
 mod tools;
 
 use std::io::{self, Write};
@@ -57,7 +58,7 @@ async fn run(flags: Flags) -> Result<(), String> {
 
     let secret = Secret::draw().map_err(|error| format!("the system gives no random bytes: {error}"))?;
     let config = flags.config();
-    let everything = Everything::new(&config, secret);
+    let everything = Everything::new(&config, secret).map_err(|wrong| wrong.to_string())?;
     let first = if config.eras == Eras::Stateless { DISCOVER } else { INITIALIZE };
     let (hosts, drain_s) = (config.allowed_hosts.clone(), config.shutdown_drain.as_secs_f64());
     let server =

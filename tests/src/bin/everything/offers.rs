@@ -6,6 +6,8 @@ use std::time::Duration;
 use mcp_http_tokio::{CacheScope, Initialized, Stamp, Version};
 use serde_json::{Map, Value, json};
 
+use crate::client::TASKS;
+
 const NAME: &str = "everything";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const INSTRUCTIONS: &str = "A server to try clients with. `echo` gives back a text, `slow` takes its time; the \
@@ -58,6 +60,9 @@ fn capabilities(to: Audience) -> Map<String, Value> {
     offer("completions", json!({}));
     if announces {
         offer("logging", json!({}));
+    }
+    if to == Audience::Stateless {
+        offer("extensions", json!({ TASKS: {} }));
     }
     offered
 }

@@ -4,6 +4,7 @@ use mcp_http_tokio::{ErrorObject, RequestError, SendError, code};
 use serde_json::{Value, json};
 
 use crate::client::Capability;
+use crate::content::text;
 use crate::given::Misfit;
 
 /// The contents of the answer.
@@ -39,7 +40,23 @@ impl Failure {
 
     /// Nobody waits for the answer any more, so it does not matter what it is.
     pub(crate) fn unheard() -> Failure {
-        Failure::Refused(ErrorObject::internal("nobody waits for this answer"))
+        Failure::broken("nobody waits for this answer")
+    }
+
+    /// The server fails.
+    pub(crate) fn broken(why: &'static str) -> Failure {
+        Failure::Refused(ErrorObject::internal(why))
+    }
+}
+
+/// The result of a tool, for a client that asked in the stateless era or before it.
+pub(crate) fn tool_result(outcome: Outcome, stateless: bool) -> Result<Value, ErrorObject> {
+    let told = |why: &str| Ok(json!({ "content": [text(why)], "isError": true }));
+    match outcome {
+        Ok(content) => Ok(json!({ "content": content })),
+        Err(Failure::Told(why)) => told(&why),
+        Err(lacks @ Failure::Lacks(_)) if !stateless => told(&lacks.into_error(stateless).message),
+        Err(failure) => Err(failure.into_error(stateless)),
     }
 }
 
@@ -80,7 +97,7 @@ impl From<RequestError> for Failure {
 mod tests {
     use serde_json::json;
 
-    use super::{Capability, Failure};
+    use super::{Capability, Failure, tool_result};
 
     #[test]
     fn what_the_client_lacks_is_named() {
@@ -90,5 +107,14 @@ mod tests {
         let before = Failure::Lacks(Capability::Sampling).into_error(false);
         assert_eq!((before.code, before.data), (-32600, None));
         assert!(before.message.contains("`sampling`"));
+    }
+
+    #[test]
+    fn what_a_tool_lacks_is_told_where_there_is_no_error_for_it() {
+        let lacks = || Err(Failure::Lacks(Capability::Elicitation));
+        assert_eq!(tool_result(lacks(), true).unwrap_err().code, -32021);
+        let told = tool_result(lacks(), false).unwrap();
+        assert_eq!(told["isError"], true);
+        assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains("`elicitation`")));
     }
 }

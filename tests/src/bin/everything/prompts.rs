@@ -106,6 +106,7 @@ pub(crate) async fn get(context: &Context<'_>) -> Result<Value, ErrorObject> {
     Ok(match turn {
         Turn::Done(contents) => prompt.result(contents),
         Turn::InputRequired(result) => result,
+        Turn::Start(_) => return Err(ErrorObject::internal("prompts are not tasks")),
     })
 }
 

@@ -7,6 +7,9 @@ use crate::client::Capability;
 use crate::given::Given;
 use crate::outcome::Failure;
 
+/// An answer that the server keeps.
+const KEPT_BYTES_MAX: usize = 4096;
+
 /// One question. It is asked under a key, and answered under the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
@@ -41,6 +44,11 @@ impl Question {
         }
     }
 
+    /// The question as a client reads it.
+    pub(crate) fn request(&self) -> Value {
+        json!({ "method": self.method, "params": self.params })
+    }
+
     /// The places where the client's user works.
     pub(crate) fn roots() -> Question {
         Question { capability: Capability::Roots, method: "roots/list", params: json!({}) }
@@ -68,6 +76,15 @@ impl Answers {
             Some(Value::Object(members)) => Ok(Some(Given::from(Value::Object(members.clone())))),
             Some(_) => Err(misshapen(key, "must be an object")),
         }
+    }
+
+    /// Refuses an answer that is too large to be kept.
+    pub(crate) fn check_size(&self, key: &str) -> Result<(), ErrorObject> {
+        if self.0.get(key).is_none_or(|result| result.to_string().len() <= KEPT_BYTES_MAX) {
+            return Ok(());
+        }
+        let why = format!("the answer to `{key}` is larger than {KEPT_BYTES_MAX} bytes");
+        Err(ErrorObject::invalid_params(why))
     }
 
     /// What the user filled in. One who did not want to is not asked again.

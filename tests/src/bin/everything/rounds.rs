@@ -16,6 +16,7 @@ use crate::given::{Given, Misfit};
 use crate::outcome::Failure;
 use crate::questions::{Answers, Question};
 use crate::secret::Secret;
+use crate::tasks::Job;
 pub(crate) use state::Purpose;
 use state::State;
 
@@ -43,21 +44,25 @@ pub(crate) struct Round<'a> {
 }
 
 /// What a step comes to.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Step {
     /// Ask these, each under its key.
     Ask(Vec<(&'static str, Question)>),
     /// That was all.
     Done(Vec<Value>),
+    /// That was all; the rest is a task.
+    Start(Job),
 }
 
 /// What a request comes to.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Turn {
     /// The contents of its answer.
     Done(Vec<Value>),
     /// The client has to answer first; the result that says so.
     InputRequired(Value),
+    /// A task has to be started.
+    Start(Job),
 }
 
 impl Step {
@@ -84,7 +89,7 @@ impl Conversation {
         given: &Given,
     ) -> Result<Turn, Failure> {
         if !context.stateless {
-            return self.hold_on_stream(context, given).await.map(Turn::Done);
+            return self.hold_on_stream(context, given).await;
         }
         let purpose =
             Purpose { method: context.call.method(), name, given, principal: context.call.principal() };
@@ -92,22 +97,23 @@ impl Conversation {
         self.turn(&context.server.secret, &purpose, &context.client, brought, Moment::now())
     }
 
-    async fn hold_on_stream(self, context: &Context<'_>, given: &Given) -> Result<Vec<Value>, Failure> {
+    async fn hold_on_stream(self, context: &Context<'_>, given: &Given) -> Result<Turn, Failure> {
         let (client, mut answers) = (&context.client, Answers::default());
         for _ in 0..ROUNDS_MAX {
             let questions = match (self.next)(&Round { given, client, answers: &answers })? {
-                Step::Done(contents) => return Ok(contents),
+                Step::Done(contents) => return Ok(Turn::Done(contents)),
+                Step::Start(job) => return Ok(Turn::Start(job)),
                 Step::Ask(questions) => questions,
             };
             for (key, question) in questions {
                 client.must(question.capability)?;
                 let params = Some(question.params.into());
                 let reply = context.call.request(question.method, params, ANSWER_WITHIN).await?;
-                let reply = reply.decode().map_err(|_| ErrorObject::internal("a reply cannot be read"))?;
+                let reply = reply.decode().map_err(|_| Failure::broken("a reply cannot be read"))?;
                 answers.insert(key, reply);
             }
         }
-        Err(Failure::Refused(ErrorObject::internal("this conversation has no end")))
+        Err(Failure::broken("this conversation has no end"))
     }
 
     /// One round: all that is known of those before it, the client has brought along.
@@ -123,14 +129,14 @@ impl Conversation {
         let round = Round { given: purpose.given, client, answers: &answers };
         let questions = match (self.next)(&round)? {
             Step::Done(contents) => return Ok(Turn::Done(contents)),
+            Step::Start(job) => return Ok(Turn::Start(job)),
             Step::Ask(questions) => questions,
         };
         let asked = questions.iter().map(|(key, _)| String::from(*key)).collect();
         let mut requests = Map::new();
         for (key, question) in questions {
             client.must(question.capability)?;
-            let request = json!({ "method": question.method, "params": question.params });
-            requests.insert(String::from(key), request);
+            requests.insert(String::from(key), question.request());
         }
         let mut result = json!({ "resultType": "input_required", "inputRequests": requests });
         if self.sealed {

@@ -1,11 +1,11 @@
 //! The server's behaviour: which method is answered by whom. What the answers are is in `tools`, `prompts`,
-//! `resources` and `completion`.
+//! `resources`, `completion` and `tasks`.
 
 use std::sync::OnceLock;
 
 use mcp_http_tokio::{
     Call, Config, DiscardReason, EndReason, ErrorObject, Handler, Initialize, Initialized, Json, Notice,
-    Publisher, Session, SessionRefused, Stamp, Topic, Version,
+    ParamHeaderError, ParamHeaders, Publisher, Session, SessionRefused, Stamp, Topic, Version,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,8 @@ use crate::given::{Given, no_cursor};
 use crate::offers::Audience;
 use crate::secret::Secret;
 use crate::sessions::{LogLevel, Sessions};
-use crate::{completion, offers, prompts, resources, tools};
+use crate::tasks::Tasks;
+use crate::{completion, offers, prompts, resources, tasks, tools};
 
 /// The demo server.
 #[derive(Debug)]
@@ -24,19 +25,25 @@ pub(crate) struct Everything {
     versions: &'static [Version],
     pub(crate) secret: Secret,
     pub(crate) sessions: Sessions,
+    pub(crate) tasks: Tasks,
     publisher: OnceLock<Publisher>,
     stamp: Stamp,
+    param_headers: ParamHeaders,
 }
 
 impl Everything {
-    pub(crate) fn new(config: &Config, secret: Secret) -> Everything {
-        Everything {
+    /// # Errors
+    /// What is wrong with a tool's schema.
+    pub(crate) fn new(config: &Config, secret: Secret) -> Result<Everything, ParamHeaderError> {
+        Ok(Everything {
+            param_headers: tools::param_headers()?,
             versions: config.versions(),
             secret,
             sessions: Sessions::default(),
+            tasks: Tasks::default(),
             publisher: OnceLock::new(),
             stamp: offers::stamp(),
-        }
+        })
     }
 
     /// Tells clients of a change; returns how many were told.
@@ -52,7 +59,7 @@ impl Everything {
         match (call.method(), call.session()) {
             ("ping", _) => Ok(json!({})),
             ("server/discover", _) if stateless => Ok(offers::discovered(self.versions)),
-            ("tools/list", _) => no_cursor(params?).map(|()| tools::list()),
+            ("tools/list", _) => no_cursor(params?).map(|()| tools::list(stateless)),
             ("tools/call", _) => tools::call(&context?).await,
             ("prompts/list", _) => no_cursor(params?).map(|()| prompts::list()),
             ("prompts/get", _) => prompts::get(&context?).await,
@@ -60,6 +67,9 @@ impl Everything {
             ("resources/templates/list", _) => no_cursor(params?).map(|()| resources::list_templates()),
             ("resources/read", _) => resources::read(params?, stateless),
             ("completion/complete", _) => completion::complete(params?),
+            ("tasks/get", _) if stateless => tasks::get(&context?),
+            ("tasks/update", _) if stateless => tasks::update(&context?),
+            ("tasks/cancel", _) if stateless => tasks::cancel(&context?),
             ("resources/subscribe", Some(session)) => {
                 if !session.subscribe(resources::watched(params?)?) {
                     return Err(ErrorObject::internal("no more subscriptions fit into this session"));
@@ -81,6 +91,10 @@ impl Everything {
 }
 
 impl Handler for Everything {
+    fn param_headers(&self) -> ParamHeaders {
+        self.param_headers.clone()
+    }
+
     fn started(&self, publisher: Publisher) {
         // It is called once.
         _ = self.publisher.set(publisher);
@@ -89,7 +103,7 @@ impl Handler for Everything {
     async fn initialize(&self, request: Initialize) -> Result<Initialized, ErrorObject> {
         let Some(session) = request.session() else { return Ok(offers::initialized(Audience::Anyone)) };
         let declared = Given::from(request.params::<Value>()?).optional_object("capabilities")?;
-        let client = Client::declaring(&declared.unwrap_or_default());
+        let client = Client::of_session(&declared.unwrap_or_default());
         self.sessions.change(session, |kept| kept.client = client);
         Ok(offers::initialized(Audience::Session))
     }

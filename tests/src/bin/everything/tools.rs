@@ -6,20 +6,22 @@ mod at_once;
 mod changes;
 mod contact;
 mod in_time;
+mod jobs;
 mod round_trips;
 mod table;
 
 use std::future::Future;
 use std::pin::Pin;
 
-use mcp_http_tokio::ErrorObject;
+use mcp_http_tokio::{ErrorObject, ParamHeaderError, ParamHeaders};
 use serde_json::{Value, json};
 
-use crate::content::text;
+use crate::client::Capability;
 use crate::context::Context;
 use crate::given::Given;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, tool_result};
 use crate::rounds::{Conversation, Turn};
+use crate::tasks::{self, Job};
 use Work::{AtOnce, InTime, Rounds};
 use table::TOOLS;
 
@@ -29,6 +31,8 @@ struct Tool {
     description: &'static str,
     input_schema: fn() -> Value,
     work: Work,
+    /// Whether it is only for clients that know about tasks.
+    tasks_only: bool,
 }
 
 /// How a tool comes to its answer.
@@ -38,14 +42,24 @@ enum Work {
     InTime(for<'a> fn(&'a Context<'a>, &'a Given) -> OutcomeInTime<'a>),
     /// Asks the client before it answers.
     Rounds(Conversation),
+    /// Is done when it is done.
+    Job(fn(&Given) -> Result<Job, Failure>),
 }
 
 type OutcomeInTime<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// Answers `tools/list`.
-pub(crate) fn list() -> Value {
-    let tools: Vec<Value> = TOOLS.iter().map(Tool::listed).collect();
+/// Answers `tools/list`, in the stateless era or before it.
+pub(crate) fn list(stateless: bool) -> Value {
+    // The handshake era has no tasks.
+    let served = TOOLS.iter().filter(|tool| stateless || !tool.tasks_only);
+    let tools: Vec<Value> = served.map(Tool::listed).collect();
     json!({ "tools": tools })
+}
+
+/// Which arguments clients also send as header fields.
+pub(crate) fn param_headers() -> Result<ParamHeaders, ParamHeaderError> {
+    let with = |headers: ParamHeaders, tool: &Tool| headers.with_tool(tool.name, &(tool.input_schema)());
+    TOOLS.iter().try_fold(ParamHeaders::new(), with)
 }
 
 /// Answers `tools/call`.
@@ -59,25 +73,17 @@ pub(crate) async fn call(context: &Context<'_>) -> Result<Value, ErrorObject> {
         )));
     };
     match tool.answer(context, &given).await {
-        Ok(Turn::Done(content)) => Ok(json!({ "content": content })),
         Ok(Turn::InputRequired(result)) => Ok(result),
-        Err(Failure::Told(why)) => Ok(error_result(&why)),
-        Err(lacks @ Failure::Lacks(_)) if !context.stateless => {
-            Ok(error_result(&lacks.into_error(false).message))
-        }
-        Err(failure) => Err(failure.into_error(context.stateless)),
+        Ok(Turn::Start(job)) => tasks::start(context, job),
+        Ok(Turn::Done(content)) => tool_result(Ok(content), context.stateless),
+        Err(failure) => tool_result(Err(failure), context.stateless),
     }
-}
-
-/// A result that says what went wrong, for the model to read.
-fn error_result(why: &str) -> Value {
-    json!({ "content": [text(why)], "isError": true })
 }
 
 impl Tool {
     /// A tool without arguments.
     const fn new(name: &'static str, description: &'static str, work: Work) -> Tool {
-        Tool { name, description, input_schema: no_arguments, work }
+        Tool { name, description, input_schema: no_arguments, work, tasks_only: false }
     }
 
     /// The same with the arguments that `input_schema` describes.
@@ -86,11 +92,22 @@ impl Tool {
         self
     }
 
+    /// The same for clients that know about tasks, and for no others.
+    const fn tasks_only(mut self) -> Tool {
+        self.tasks_only = true;
+        self
+    }
+
     async fn answer(&self, context: &Context<'_>, given: &Given) -> Result<Turn, Failure> {
+        if self.tasks_only {
+            context.client.must(Capability::Tasks)?;
+        }
         match self.work {
             AtOnce(work) => work(given).map(Turn::Done),
             InTime(work) => work(context, given).await.map(Turn::Done),
             Rounds(conversation) => conversation.hold(context, self.name, given).await,
+            Work::Job(start) if context.client.can(Capability::Tasks) => start(given).map(Turn::Start),
+            Work::Job(start) => in_time::wait_for(context.call, start(given)?).await.map(Turn::Done),
         }
     }
 
@@ -116,7 +133,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{AtOnce, Failure, Given, InTime, Outcome, Rounds, TOOLS, Tool, list};
+    use super::{AtOnce, Failure, Given, InTime, Outcome, Rounds, TOOLS, Tool, Work, list, param_headers};
     use crate::client::Client;
     use crate::questions::Answers;
     use crate::rounds::Round;
@@ -130,6 +147,7 @@ mod tests {
                 let first = (conversation.next)(&Round { given, client, answers });
                 Some(first.map(|_| Vec::new()))
             }
+            Work::Job(start) => Some(start(given).map(|_| Vec::new())),
             InTime(_) => None,
         }
     }
@@ -149,12 +167,42 @@ mod tests {
 
     #[test]
     fn every_tool_is_described() {
-        let listed = list();
+        let listed = list(true);
         let tools = listed["tools"].as_array().unwrap();
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {
             assert!(tool["description"].as_str().is_some_and(|text| !text.is_empty()), "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_waited_for_asks_nothing() {
+        for tool in TOOLS.iter().filter(|tool| !tool.tasks_only) {
+            let Work::Job(start) = tool.work else { continue };
+            assert!(start(&Given::default()).unwrap().questions.is_empty(), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn the_handshake_era_has_no_tools_that_need_tasks() {
+        let listed = list(false);
+        let names = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
+        let names: BTreeSet<&str> = names.collect();
+        for tool in TOOLS {
+            assert_eq!(names.contains(tool.name), !tool.tasks_only, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn one_argument_is_also_sent_as_a_field() {
+        let headers = param_headers().unwrap();
+        for tool in TOOLS {
+            let fields: Vec<&str> =
+                headers.tool(tool.name).iter().map(|header| header.field().as_str()).collect();
+            let expected: &[&str] =
+                if tool.name == "test_x_mcp_header" { &["mcp-param-region"] } else { &[] };
+            assert_eq!(fields, expected, "{}", tool.name);
         }
     }
 

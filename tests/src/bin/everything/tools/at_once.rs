@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, one_text};
 use crate::content::{audio, embedded, image, text};
 use crate::given::Given;
 
@@ -53,13 +53,17 @@ pub(super) fn x_mcp_header(given: &Given) -> Outcome {
 }
 
 pub(super) fn echo_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "text": { "type": "string", "description": "What to answer with." } },
-        "required": ["text"],
-    })
+    one_text("text", "What to answer with.")
 }
 
 pub(super) fn echo(given: &Given) -> Outcome {
     Ok(vec![text(given.text("text")?)])
+}
+
+pub(super) fn greet_schema() -> Value {
+    one_text("name", "Whom to greet.")
+}
+
+pub(super) fn greet(given: &Given) -> Outcome {
+    Ok(vec![text(&format!("Hello, {}!", given.text("name")?))])
 }

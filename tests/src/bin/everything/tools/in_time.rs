@@ -14,7 +14,9 @@ use crate::content::text;
 use crate::context::Context;
 use crate::given::Given;
 use crate::outcome::{Failure, Outcome};
+use crate::questions::Answers;
 use crate::sessions::LogLevel;
+use crate::tasks::Job;
 
 const SLOW_MS_MAX: u32 = 600_000;
 const SLOW_MS_DEFAULT: u32 = 1_000;
@@ -85,6 +87,12 @@ pub(super) async fn slow(call: &Call, given: &Given) -> Outcome {
         call.progress(f64::from(step), Some(f64::from(steps)), Some(&said)).await?;
     }
     Ok(vec![text(&format!("Waited {ms} ms; steps: {steps}."))])
+}
+
+/// Does in one go what others come back for.
+pub(super) async fn wait_for(call: &Call, job: Job) -> Outcome {
+    wait(call, job.takes).await?;
+    (job.finish)(&job.given, &Answers::default())
 }
 
 /// Waits, or fails as soon as nobody waits for the answer any more.

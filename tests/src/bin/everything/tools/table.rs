@@ -3,8 +3,8 @@
 use mcp_http_tokio::Topic;
 
 use super::Tool;
-use super::Work::{AtOnce, InTime, Rounds};
-use super::{asking, at_once, changes, contact, in_time, round_trips};
+use super::Work::{AtOnce, InTime, Job, Rounds};
+use super::{asking, at_once, changes, contact, in_time, jobs, round_trips};
 use crate::rounds::Conversation;
 
 /// The order is the order of the list. The first tool takes no arguments and cannot fail: test suites call it.
@@ -151,4 +151,33 @@ pub(super) static TOOLS: &[Tool] = &[
         "Asks only what the client is able to answer.",
         Rounds(Conversation::open(round_trips::as_far_as_able)),
     ),
+    Tool::new("greet", "Greets, and never as a task.", AtOnce(at_once::greet)).taking(at_once::greet_schema),
+    Tool::new(
+        "slow_compute",
+        "Takes some seconds, as a task where there are tasks.",
+        Job(jobs::slow_compute),
+    )
+    .taking(jobs::slow_compute_schema),
+    Tool::new("failing_job", "Works as a task, and then fails.", Job(jobs::failing)).tasks_only(),
+    Tool::new(
+        "protocol_error_job",
+        "Works as a task, and then has an error instead of a result.",
+        Job(jobs::breaking),
+    )
+    .tasks_only(),
+    Tool::new(
+        "confirm_delete",
+        "Asks the user, as a task, and then does not delete anything either.",
+        Job(jobs::confirm_delete),
+    )
+    .taking(jobs::confirm_delete_schema)
+    .tasks_only(),
+    Tool::new("multi_input", "Asks the user two things at once, as a task.", Job(jobs::two_names))
+        .tasks_only(),
+    Tool::new(
+        "test_tool_with_task",
+        "Asks the user for a name, and greets it as a task.",
+        Rounds(Conversation::open(jobs::greeting)),
+    )
+    .tasks_only(),
 ];
