@@ -74,10 +74,11 @@
 //!
 //! - **D1** A session id names its shard and slot beside its secret, so that a look-up is one index and one
 //!   comparison in constant time. See [`session_id`].
-//! - **D2** A peer that shuts its write side may still read. An answer that was not begun is given to it, a
-//!   stream that is open has lost its reader. An `initialize` answered to such a peer is committed when its id
-//!   is used, and discarded when it is not by the deadline to confirm: bytes in a socket nobody reads prove
-//!   nothing.
+//! - **D2** In a session, a peer that shuts its write side may still read. An answer that was not begun is
+//!   given to it; a stream that is open has lost its reader. An `initialize` answered to such a peer is
+//!   committed when its id is used, and discarded when it is not by the deadline to confirm: bytes in a socket
+//!   nobody reads prove nothing. Where a disconnect cancels (R13), shutting the write side is one: a client
+//!   that closed its socket looks the same.
 //! - **D3** In the last tenth of a shutdown, at most one second, calls without an answer are failed, so that
 //!   there is time to write it (R14).
 //! - **D4** A session ends in a shutdown as soon as it has no call left.

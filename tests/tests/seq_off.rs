@@ -183,12 +183,19 @@ fn s12_a_disconnect_after_the_answer_cancels_nothing() {
 }
 
 #[test]
-fn d2_an_answer_not_begun_is_given_to_a_peer_that_shut_its_side() {
+fn d2_where_a_disconnect_cancels_shutting_the_write_side_is_one() {
     let mut s = Script::off();
-    let call = call(&mut s, "1");
-    assert_eq!(s.event(Event::HalfClosed { exchange: call.exchange }), []);
-    assert_eq!(s.answer(call, "{}"), [call.json(&ask::result_text("1", "{}"))]);
-    assert_eq!(s.flushed(call.exchange), []);
+    let Call { exchange, call, .. } = call(&mut s, "1");
+    assert_eq!(
+        s.event(Event::HalfClosed { exchange }),
+        [Action::Cancel { call, reason: CancelReason::Disconnected }, Action::Close { exchange }]
+    );
+    s.finish();
+}
+
+#[test]
+fn d2_an_initialize_not_answered_is_answered_to_a_peer_that_shut_its_side() {
+    let mut s = Script::off();
     let (exchange, call) = initialize(&mut s);
     assert_eq!(s.event(Event::HalfClosed { exchange }), []);
     assert_eq!(s.send(Target::Call(call), initialized()), [json(exchange, &ask::result_text("1", "{}"))]);

@@ -36,7 +36,13 @@ impl Endpoint {
             return self.admit_initialize(exchange, initialize, session, who, now, out);
         }
         let session = match session {
-            Some(session) => Some(self.route(session, who.as_ref()).map_err(Reject::new)?),
+            Some(session) => Some(self.route(session, who.as_ref()).map_err(|refusal| {
+                let id = match &kind {
+                    Kind::Call(request) => Some(request.id.clone()),
+                    _ => None,
+                };
+                Reject::new(refusal).with_id(id)
+            })?),
             None => None,
         };
         if matches!(kind, Kind::Delete) {

@@ -55,6 +55,13 @@ impl Budget {
         give_back(&self.listens, 1);
     }
 
+    pub(super) fn take_bytes(&self, number: usize, max: usize) -> bool {
+        let taken = self.buffered_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+            taken.checked_add(number).filter(|sum| *sum <= max)
+        });
+        taken.is_ok()
+    }
+
     /// Follows a ring from `before` to `after` bytes.
     pub(super) fn ring_changed(&self, before: usize, after: usize) {
         if after >= before {

@@ -242,11 +242,11 @@ impl Endpoint {
         let exchange = self.exchanges.remove(key)?;
         if let Some(stream) = exchange.carries.solo() {
             self.budget.ring_changed(stream.ring.bytes(), 0);
-            if self.listens.remove(&key) {
-                self.budget.free_listen();
-            } else {
-                self.budget.free_solo_call();
-            }
+        }
+        if self.listens.remove(&key) {
+            self.budget.free_listen();
+        } else if exchange.is_solo_call() {
+            self.budget.free_solo_call();
         }
         if let Some(session) = exchange.session.and_then(|session| self.sessions.get_mut(session)) {
             session.exchanges = session.exchanges.saturating_sub(1);
@@ -315,7 +315,7 @@ impl Endpoint {
 
     /// Tells every sender on the stream that was refused with `Full` that there is room (R9); and those on
     /// the session's other streams, if it was the session that had none.
-    fn unblock(&mut self, home: Home, out: &mut Actions) {
+    pub(super) fn unblock(&mut self, home: Home, out: &mut Actions) {
         if let Home::Session { session: key, .. } = home
             && let Some(session) = self.sessions.get_mut(key)
             && core::mem::take(&mut session.crowded)

@@ -40,6 +40,7 @@ impl Endpoint {
                 Kind::Idle => self.handle_idle(due.key, now, out),
                 Kind::Exchange => self.handle_silence(due.key, now, out),
                 Kind::Retention => self.handle_retention(due.key, due.part),
+                Kind::Memory => self.handle_memory(now, out),
                 Kind::Shutdown if due.part == FAIL_CALLS => self.fail_calls(now, out),
                 Kind::Shutdown => self.end_all(now, out),
             }
@@ -52,7 +53,7 @@ impl Endpoint {
             if until >= set {
                 return;
             }
-            self.timers.remove(Kind::Shutdown, Due { at: set, key: NO_KEY, part: END_ALL });
+            self.timers.clear(Kind::Shutdown);
         }
         self.shutdown = Some(until);
         let margin = FAIL_BEFORE_END_MAX.min(until.since(now).checked_div(10).unwrap_or_default());
@@ -121,16 +122,10 @@ impl Endpoint {
 
     /// A stream that broke was not resumed in time. Its calls go on; what they send goes nowhere.
     fn handle_retention(&mut self, key: Key, number: u32) {
-        let Some(stream) = self.stream_mut(Home::Session { session: key, stream: number }) else { return };
+        let home = Home::Session { session: key, stream: number };
+        let Some(stream) = self.stream_mut(home) else { return };
         stream.retained_until = None;
-        if stream.is_standalone() {
-            let home = Home::Session { session: key, stream: number };
-            self.with_ring(home, |ring| while ring.evict_oldest() {});
-        } else if stream.is_finished() {
-            self.drop_stream(key, number);
-        } else {
-            self.lose_stream(key, number);
-        }
+        self.let_go(key, number);
     }
 
     /// Every call without an answer gets an error, and with its last call each session ends.
@@ -177,6 +172,7 @@ impl Endpoint {
     /// What has not been written by now is cut off (R14).
     fn end_all(&mut self, now: Timestamp, out: &mut Actions) {
         self.fail_calls(now, out);
+        self.timers.clear(Kind::Memory);
         let left: Vec<Key> = self.exchanges.iter().map(|(key, _)| key).collect();
         for key in left {
             self.end_exchange(key, now);

@@ -76,6 +76,23 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// Whether this is a call outside sessions that has a place under their cap: an `initialize` that opens
+    /// none is one as well.
+    pub(super) fn is_solo_call(&self) -> bool {
+        match &self.carries {
+            Carries::Solo(_) => true,
+            Carries::Establish { .. } => self.establishes.is_none(),
+            Carries::Nothing
+            | Carries::Stream { .. }
+            | Carries::Listen(_)
+            | Carries::Messages { .. }
+            | Carries::Tail
+            | Carries::Complete => false,
+        }
+    }
+}
+
 impl Carries {
     /// The stream that lives here.
     pub(super) fn solo(&self) -> Option<&Stream> {

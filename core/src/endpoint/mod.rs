@@ -15,6 +15,7 @@ mod exchange;
 mod invariants;
 pub mod life;
 mod listen;
+mod memory;
 mod output;
 mod resume;
 mod ring;
@@ -67,6 +68,8 @@ pub struct Endpoint {
     listens: BTreeSet<Key>,
     timers: Timers,
     shutdown: Option<Timestamp>,
+    /// The server had no memory for the frame that was sent last.
+    starved: bool,
     counters: Counters,
     /// Calls so far, for the check of invariants.
     #[cfg(debug_assertions)]
@@ -88,6 +91,7 @@ impl Endpoint {
             listens: BTreeSet::new(),
             timers: Timers::default(),
             shutdown: None,
+            starved: false,
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             calls: 0,

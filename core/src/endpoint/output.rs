@@ -203,12 +203,21 @@ impl Endpoint {
         if text.len() > self.config.message_bytes_max {
             return Err(SendError::TooLarge(Box::new(message)));
         }
-        self.commit_if_held(home, now, out);
         let weight = if droppable { Weight::Droppable } else { Weight::Kept };
-        match self.push(home, &text, weight, out) {
+        // What cannot be sent must not turn the response into a stream either.
+        let pushed = if self.has_memory(text.len()) {
+            self.commit_if_held(home, now, out);
+            self.push(home, &text, weight, out)
+        } else {
+            self.starve(home, weight)
+        };
+        match pushed {
             Pushed::Stored { .. } | Pushed::Dropped => Ok(()),
             Pushed::Full => {
                 self.mark_blocked(home, call);
+                if core::mem::take(&mut self.starved) {
+                    self.wait_for_memory(now);
+                }
                 Err(SendError::Full(Box::new(message)))
             }
         }

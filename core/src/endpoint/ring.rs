@@ -152,6 +152,11 @@ impl Ring {
         true
     }
 
+    /// Drops every frame.
+    pub(super) fn clear(&mut self) {
+        while self.evict_oldest() {}
+    }
+
     /// Takes out what was not pulled, for an exchange that outlives the stream's session.
     pub(super) fn into_unpulled(mut self) -> VecDeque<Bytes> {
         self.frames.drain(..self.pulled.min(self.frames.len()));

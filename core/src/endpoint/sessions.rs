@@ -47,6 +47,9 @@ impl Endpoint {
         let session = match self.config.sessions {
             SessionMode::On => Some(self.create_session(exchange, negotiated, who, now, out)?),
             SessionMode::Off => {
+                if !self.budget.take_solo_call(self.config.solo_calls_max) {
+                    return Err(Refusal::TooBusy);
+                }
                 self.arm_exchange(exchange, now.after(self.config.establish));
                 None
             }
@@ -121,7 +124,10 @@ impl Endpoint {
             let error = ErrorObject::new(code::INTERNAL_ERROR, "the answer is larger than the limit");
             return self.refuse_initialize(exchange, (id, session), &error, now, out);
         }
-        let Some(key) = session else { return self.respond_message(exchange, body.freeze(), None, out) };
+        let Some(key) = session else {
+            self.budget.free_solo_call();
+            return self.respond_message(exchange, body.freeze(), None, out);
+        };
         if !self.settle_place(key, now, out) {
             self.reject_exchange(exchange, Reject::new(Refusal::TooManySessions).with_id(Some(id)), now, out);
             return self.happen(key, Happening::LosePlace, now, out);
@@ -145,8 +151,9 @@ impl Endpoint {
         let mut body = BytesMut::with_capacity(128);
         jsonrpc::write_error(Some(&id), error, &mut body);
         self.respond_message(exchange, body.freeze(), None, out);
-        if let Some(session) = session {
-            self.happen(session, Happening::Refuse, now, out);
+        match session {
+            Some(session) => self.happen(session, Happening::Refuse, now, out),
+            None => self.budget.free_solo_call(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use super::action::{DiscardReason, EndReason};
+use super::exchange::{Carries, Exchange};
 use super::life::Phase;
 
 /// A reading. Add those of all shards for the server's.
@@ -198,6 +199,11 @@ impl Endpoint {
             stats.streams = stats.streams.saturating_add(len(session.streams.len()));
             stats.buffered_bytes = stats.buffered_bytes.saturating_add(len(session.ring_bytes));
         }
+        let unopened = |exchange: &&Exchange| {
+            exchange.establishes.is_none() && matches!(exchange.carries, Carries::Establish { .. })
+        };
+        let exchanges = self.exchanges.iter().map(|(_, exchange)| exchange);
+        stats.calls = stats.calls.saturating_add(len(exchanges.filter(unopened).count()));
         for stream in self.exchanges.iter().filter_map(|(_, exchange)| exchange.carries.solo()) {
             stats.calls = stats.calls.saturating_add(len(stream.waiting().count()));
             stats.streams = stats.streams.saturating_add(1);

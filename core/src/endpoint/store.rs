@@ -30,10 +30,15 @@ impl Endpoint {
         };
         let frame = sse::message_frame(id.as_deref(), text);
         if weight != Weight::Final && !self.make_room(home, frame.len()) {
-            return self.no_room_in_session(home, weight);
+            return self.no_room(home, weight);
+        }
+        let taken = if weight == Weight::Final { 0 } else { frame.len() };
+        if taken > 0 && !self.take_memory(taken) {
+            return self.starve(home, weight);
         }
         let room = Room { frames_max: self.config.ring_frames_max, bytes_max: self.config.ring_bytes_max };
-        let pushed = self.with_ring(home, |ring| ring.push(frame, weight, carrier.is_some(), room));
+        let pushed =
+            self.with_ring_and(taken, home, |ring| ring.push(frame, weight, carrier.is_some(), room));
         let pushed = pushed.unwrap_or(Pushed::Dropped);
         let dropped = match pushed {
             Pushed::Stored { dropped } => dropped,
@@ -47,7 +52,14 @@ impl Endpoint {
         pushed
     }
 
-    fn no_room_in_session(&mut self, home: Home, weight: Weight) -> Pushed {
+    /// The server has no memory for a frame.
+    pub(super) fn starve(&mut self, home: Home, weight: Weight) -> Pushed {
+        self.starved = true;
+        self.no_room(home, weight)
+    }
+
+    /// The session or the server has no room: what can be left out is, the rest waits.
+    fn no_room(&mut self, home: Home, weight: Weight) -> Pushed {
         if weight == Weight::Droppable {
             self.counters.dropped_notices = self.counters.dropped_notices.saturating_add(1);
             return Pushed::Dropped;
@@ -105,11 +117,19 @@ impl Endpoint {
 
     /// Works on a ring and keeps the sums of session and server right.
     pub(super) fn with_ring<R>(&mut self, home: Home, work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
-        let ring = &mut self.stream_mut(home)?.ring;
-        let before = ring.bytes();
-        let result = work(ring);
-        let after = ring.bytes();
-        self.budget.ring_changed(before, after);
+        self.with_ring_and(0, home, work)
+    }
+
+    /// The same, and `taken` bytes of the server's memory are meant for what comes in.
+    fn with_ring_and<R>(&mut self, taken: usize, home: Home, work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
+        let Some(stream) = self.stream_mut(home) else {
+            self.budget.ring_changed(taken, 0);
+            return None;
+        };
+        let before = stream.ring.bytes();
+        let result = work(&mut stream.ring);
+        let after = stream.ring.bytes();
+        self.budget.ring_changed(before.saturating_add(taken), after);
         if let Home::Session { session, .. } = home
             && let Some(session) = self.sessions.get_mut(session)
         {
@@ -122,7 +142,7 @@ impl Endpoint {
         match home {
             Home::Session { session, stream } => self.drop_stream(session, stream),
             Home::Exchange(_) => {
-                self.with_ring(home, |ring| while ring.evict_oldest() {});
+                self.with_ring(home, Ring::clear);
                 self.budget.free_solo_call();
             }
         }
@@ -131,7 +151,7 @@ impl Endpoint {
     /// Takes a stream that is over out of its session.
     pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
         let home = Home::Session { session: key, stream: number };
-        self.with_ring(home, |ring| while ring.evict_oldest() {});
+        self.with_ring(home, Ring::clear);
         let Some(session) = self.sessions.get_mut(key) else { return };
         session.asked.retain(|asked| asked.stream != number);
         let Some(index) = session.streams.iter().position(|stream| stream.number == number) else { return };
@@ -145,7 +165,21 @@ impl Endpoint {
         if let Some(stream) = self.stream_mut(home) {
             stream.lost = true;
         }
-        self.with_ring(home, |ring| while ring.evict_oldest() {});
+        self.with_ring(home, Ring::clear);
+    }
+
+    /// Ends the retention of a detached stream. The standalone one stays, without its frames; calls that are
+    /// not answered go on, and what they send goes nowhere.
+    pub(super) fn let_go(&mut self, key: Key, number: u32) {
+        let home = Home::Session { session: key, stream: number };
+        let Some(stream) = self.stream(home) else { return };
+        if stream.is_standalone() {
+            self.with_ring(home, Ring::clear);
+        } else if stream.is_finished() {
+            self.drop_stream(key, number);
+        } else {
+            self.lose_stream(key, number);
+        }
     }
 
     /// Keeps a detached stream until `until`; of those that are finished, only so many.

@@ -18,12 +18,21 @@ pub(super) enum Kind {
     Exchange,
     /// A detached stream is let go.
     Retention,
+    /// Memory may have been given back.
+    Memory,
     /// Everything ends.
     Shutdown,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Establish, Kind::Confirm, Kind::Idle, Kind::Exchange, Kind::Retention, Kind::Shutdown];
+const KINDS: [Kind; 7] = [
+    Kind::Establish,
+    Kind::Confirm,
+    Kind::Idle,
+    Kind::Exchange,
+    Kind::Retention,
+    Kind::Memory,
+    Kind::Shutdown,
+];
 
 /// One deadline: of a record, and of a part of it where it has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +68,14 @@ impl Timers {
         if removed && self.next == Some((due.at, kind)) {
             self.next = self.earliest();
         }
+    }
+
+    /// Takes out all deadlines of one kind.
+    pub(super) fn clear(&mut self, kind: Kind) {
+        if let Some(set) = self.sets.get_mut(kind as usize) {
+            set.clear();
+        }
+        self.next = self.earliest();
     }
 
     /// Takes the earliest deadline that is not later than `now`.
