@@ -10,7 +10,7 @@ use socket_support::ask::{Ask, delete, get, initialize, initialize_as, ping};
 use socket_support::binary::Everything;
 use socket_support::refusals;
 use socket_support::session::Session;
-use socket_support::stats::{Lives, Tables};
+use socket_support::stats::{Lives, Stats, Tables};
 use socket_support::wire::{Lost, Wire};
 
 const ONE_SESSION: Tables = Tables { sessions: 1, deadlines: 1, ..Tables::EMPTY };
@@ -144,6 +144,8 @@ fn at_the_cap_an_unconfirmed_session_gives_way() {
     let server = Everything::start(&["--max-sessions", "1"]);
     let probe = Wire::to(server.addr).ask(&initialize());
     let probe = Session { addr: server.addr, id: probe.session_id().unwrap().into(), version: "2025-06-18" };
+    // Until the server knows that its answer is out, the session is still being opened, and safe.
+    Stats::until(server.addr, "a committed session", |stats| stats.lives.committed == 1);
     let session = Session::open(server.addr);
     assert_eq!(probe.ping().status(), 404);
     assert_eq!(session.ping().status(), 200);
