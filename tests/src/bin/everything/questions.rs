@@ -110,8 +110,11 @@ impl Answers {
     /// What the model wrote.
     pub(crate) fn sampled(&self, key: &str) -> Result<Option<String>, Failure> {
         let Some(message) = self.whole(key)? else { return Ok(None) };
-        let content = message.optional_object("content").ok().flatten();
-        let text = content.as_ref().and_then(|content| content.text("text").ok());
+        // One block of content, or since 2025-11-25 a list of them.
+        let block = message.optional_object("content").ok().flatten().map(Given::into_members);
+        let one = block.map(|members| vec![Value::Object(members)]);
+        let blocks = one.as_deref().or_else(|| message.list("content")).unwrap_or_default();
+        let text = blocks.iter().find_map(|block| block["text"].as_str());
         text.map(|text| Some(text.to_owned())).ok_or_else(|| misshapen(key, "has no text as its content"))
     }
 }
@@ -177,7 +180,11 @@ mod tests {
         let sampled = |result| answered(result).sampled("a");
         let text = json!({ "role": "assistant", "content": { "type": "text", "text": "yes" }, "model": "m" });
         assert!(matches!(sampled(text), Ok(Some(text)) if text == "yes"));
-        for wrong in [json!({}), json!({ "content": { "type": "image" } }), json!(1)] {
+        let blocks = json!({ "content": [{ "type": "image" }, { "type": "text", "text": "yes" }] });
+        assert!(matches!(sampled(blocks), Ok(Some(text)) if text == "yes"));
+        for wrong in
+            [json!({}), json!({ "content": { "type": "image" } }), json!({ "content": [] }), json!(1)]
+        {
             assert!(refused(sampled(wrong)));
         }
     }

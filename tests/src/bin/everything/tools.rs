@@ -12,6 +12,7 @@ mod table;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::LazyLock;
 
 use mcp_http_tokio::{ErrorObject, ParamHeaderError, ParamHeaders};
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ enum Work {
     InTime(for<'a> fn(&'a Context<'a>, &'a Given) -> OutcomeInTime<'a>),
     /// Asks the client before it answers.
     Rounds(Conversation),
-    /// Is done when it is done.
+    /// Goes on as a task, or is waited for where the client does not know about tasks.
     Job(fn(&Given) -> Result<Job, Failure>),
 }
 
@@ -50,10 +51,19 @@ type OutcomeInTime<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// Answers `tools/list`, in the stateless era or before it.
 pub(crate) fn list(stateless: bool) -> Value {
-    // The handshake era has no tasks.
-    let served = TOOLS.iter().filter(|tool| stateless || !tool.tasks_only);
-    let tools: Vec<Value> = served.map(Tool::listed).collect();
-    json!({ "tools": tools })
+    static LISTS: LazyLock<[Value; 2]> = LazyLock::new(|| {
+        [false, true].map(|stateless| {
+            let tools: Vec<Value> = served(stateless).map(Tool::listed).collect();
+            json!({ "tools": tools })
+        })
+    });
+    let [before, since] = &*LISTS;
+    if stateless { since.clone() } else { before.clone() }
+}
+
+/// What clients of an era can use: before the stateless era there were no tasks.
+fn served(stateless: bool) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().filter(move |tool| stateless || !tool.tasks_only)
 }
 
 /// Which arguments clients also send as header fields.
@@ -66,7 +76,7 @@ pub(crate) fn param_headers() -> Result<ParamHeaders, ParamHeaderError> {
 pub(crate) async fn call(context: &Context<'_>) -> Result<Value, ErrorObject> {
     let name = context.params.text("name")?;
     let given = context.params.optional_object("arguments")?.unwrap_or_default();
-    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+    let Some(tool) = served(context.stateless).find(|tool| tool.name == name) else {
         let shown: String = name.chars().take(64).collect();
         return Err(ErrorObject::invalid_params(format!(
             "unknown tool: {shown}; `tools/list` names them all"
@@ -122,9 +132,11 @@ fn no_arguments() -> Value {
 
 /// One argument, a string that must be given.
 fn one_text(name: &str, description: &str) -> Value {
-    let mut properties = serde_json::Map::new();
-    properties.insert(name.to_owned(), json!({ "type": "string", "description": description }));
-    json!({ "type": "object", "properties": properties, "required": [name] })
+    json!({
+        "type": "object",
+        "properties": { name: { "type": "string", "description": description } },
+        "required": [name],
+    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ fn two(round: &Round<'_>) -> Result<Step, Failure> {
 /// One who asks: everything that makes a request what it is.
 struct Asker {
     secret: Secret,
+    method: &'static str,
     name: &'static str,
     given: Given,
     principal: Option<Principal>,
@@ -42,12 +43,13 @@ struct Asker {
 impl Asker {
     fn new() -> Asker {
         let (given, client) = (Given::default(), Client::able());
-        Asker { secret: Secret::of(1), name: "tool", given, principal: None, client, now: START }
+        let (method, name) = ("tools/call", "tool");
+        Asker { secret: Secret::of(1), method, name, given, principal: None, client, now: START }
     }
 
     fn ask(&self, conversation: Conversation, answers: Value, state: Option<&str>) -> Result<Turn, Failure> {
         let purpose = Purpose {
-            method: "tools/call",
+            method: self.method,
             name: self.name,
             given: &self.given,
             principal: self.principal.as_ref(),
@@ -169,6 +171,7 @@ fn a_state_is_good_for_its_own_request_only() {
         asker.is_refused(SEALED, state)
     };
     assert!(!refused(|_| ()));
+    assert!(refused(|asker| asker.method = "prompts/get"));
     assert!(refused(|asker| asker.name = "tool2"));
     assert!(refused(|asker| asker.given = json!({ "n": 1 }).into()));
     assert!(refused(|asker| asker.secret = Secret::of(2)));

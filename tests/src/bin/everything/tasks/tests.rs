@@ -155,8 +155,9 @@ fn a_task_asks_until_all_is_answered() {
     assert_eq!(open(&rig), "b");
     assert_eq!(rig.get(id).unwrap()["lastUpdatedAt"], "1970-01-01T00:00:03.000Z");
     // What is answered stays answered.
-    rig.update(id, json!({ "a": { "action": "decline" } })).unwrap();
-    rig.update(id, filled("b")).unwrap();
+    let mut answers = filled("b");
+    answers["a"] = json!({ "action": "decline" });
+    rig.update(id, answers).unwrap();
     assert_eq!(rig.status(id), "working");
     rig.wait(SECOND);
     assert_eq!(rig.get(id).unwrap()["result"]["content"], json!([text("ab")]));

@@ -72,7 +72,17 @@ pub(super) fn as_far_as_able(round: &Round<'_>) -> Result<Step, Failure> {
     let questions = [("user_name", name()), ("greeting", greeting_of_model())];
     let able = questions.into_iter().filter(|(_, question)| round.client.can(question.capability));
     let open = open(round, able);
-    Ok(if open.is_empty() { done("There is nothing (more) to ask this client.") } else { Step::Ask(open) })
+    if !open.is_empty() {
+        return Ok(Step::Ask(open));
+    }
+    let mut said = vec![String::from("That is all this client can be asked.")];
+    if let Some(form) = round.answers.form("user_name")? {
+        said.push(format!("Its user is {}.", form.text("name")?));
+    }
+    if let Some(greeting) = round.answers.sampled("greeting")? {
+        said.push(format!("Its model says: {greeting}"));
+    }
+    Ok(done(&said.join(" ")))
 }
 
 /// Those that have no answer yet.
