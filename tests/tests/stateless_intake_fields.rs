@@ -253,6 +253,36 @@ fn z4_a_name_in_base64_is_decoded_strictly() {
 }
 
 #[test]
+fn z4_every_octet_is_a_digit_of_base64_or_is_none() {
+    for octet in 0x20..=0x7e_u8 {
+        let digit = char::from(octet);
+        let group = named("AAA", format!("=?base64?Q{digit}FB?="));
+        match ALPHABET.iter().position(|&other| other == octet) {
+            Some(20) => drop(check_admitted(&group)),
+            Some(_) => check_mismatch(&group, "Mcp-Name", "differs"),
+            None => check_mismatch(&group, "Mcp-Name", "cannot be read"),
+        }
+    }
+}
+
+#[test]
+fn z4_bits_that_encode_nothing_are_zero() {
+    for (name, start, end, unused) in [("A", "Q", "==", 4), ("AA", "QU", "=", 2)] {
+        for (bits, &digit) in ALPHABET.iter().enumerate() {
+            let field = format!("=?base64?{start}{}{end}?=", char::from(digit));
+            let ask = named(name, &field);
+            if field == sentinel(name) {
+                let _ = check_admitted(&ask);
+            } else if bits.trailing_zeros() >= unused {
+                check_mismatch(&ask, "Mcp-Name", "differs");
+            } else {
+                check_mismatch(&ask, "Mcp-Name", "cannot be read");
+            }
+        }
+    }
+}
+
+#[test]
 fn z4_what_only_looks_encoded_is_literal() {
     for literal in [
         "SGVsbG8=",
