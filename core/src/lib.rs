@@ -85,6 +85,9 @@
 //! - **D5** A client that accepts only JSON gets no notices of a call; they are counted as dropped.
 //! - **D6** A session that was to replace another, which has become active again by the time its `initialize`
 //!   is answered, replaces another one or is refused.
+//! - **D7** A call answered at once goes out as JSON, unless the client says that it would rather have an event
+//!   stream: by weight, or by naming it first. `initialize` is JSON whenever that is accepted.
+//! - **D8** Of a call's stream whose retention is over, every event answers 400: frames may be missing.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -5,10 +5,11 @@ use intake_support::{delete, get, ping, sessions_off, sessions_on};
 use mcp_http_core::intake::{Accept, Verdict};
 use mcp_http_core::reject::{Needs, Refusal};
 
-const BOTH: Accept = Accept { json: true, event_stream: true };
-const JSON: Accept = Accept { json: true, event_stream: false };
-const EVENT_STREAM: Accept = Accept { json: false, event_stream: true };
-const NEITHER: Accept = Accept { json: false, event_stream: false };
+const BOTH: Accept = Accept { json: true, event_stream: true, prefers_event_stream: false };
+const STREAM_FIRST: Accept = Accept { json: true, event_stream: true, prefers_event_stream: true };
+const JSON: Accept = Accept { json: true, event_stream: false, prefers_event_stream: false };
+const EVENT_STREAM: Accept = Accept { json: false, event_stream: true, prefers_event_stream: false };
+const NEITHER: Accept = Accept { json: false, event_stream: false, prefers_event_stream: false };
 
 /// Checks what `lines` of `Accept` admit, on POST and on GET.
 #[track_caller]
@@ -42,7 +43,7 @@ fn i2_absent_or_without_members_admits_everything() {
 #[test]
 fn i2_what_real_clients_send() {
     check(&["application/json, text/event-stream"], BOTH);
-    check(&["text/event-stream, application/json"], BOTH);
+    check(&["text/event-stream, application/json"], STREAM_FIRST);
     check(&["application/json,text/event-stream"], BOTH);
     check(&["*/*"], BOTH);
     check(&["text/event-stream"], EVENT_STREAM);
@@ -57,6 +58,19 @@ fn i2_several_lines_are_one_list_and_case_does_not_matter() {
     check(&["text/html", "TEXT/Event-Stream"], EVENT_STREAM);
     check(&["Application/JSON;Q=0.5"], JSON);
     check(&["text/html", "APPLICATION/*"], JSON);
+}
+
+#[test]
+fn i2_a_preference_is_by_weight_then_by_order() {
+    check(&["text/event-stream;q=0.9, application/json;q=0.8"], STREAM_FIRST);
+    check(&["application/json;q=0.8, text/event-stream;q=0.9"], STREAM_FIRST);
+    check(&["application/json;q=0.899, text/event-stream;q=0.9"], STREAM_FIRST);
+    check(&["text/event-stream;q=0.1, application/json"], BOTH);
+    check(&["text/event-stream;q=0.5, application/json;q=0.500"], STREAM_FIRST);
+    check(&["text/event-stream", "application/json"], STREAM_FIRST);
+    check(&["text/event-stream, */*"], BOTH);
+    check(&["text/event-stream, */*;q=0.5"], STREAM_FIRST);
+    check(&["*/*, text/event-stream"], BOTH);
 }
 
 #[test]

@@ -60,8 +60,8 @@ impl Stamp {
 
     fn stamped(&self, method: &str, mut result: Value) -> Value {
         let Value::Object(members) = &mut result else { return result };
-        members.entry("resultType").or_insert_with(|| json!("complete"));
-        if KEPT.contains(&method) {
+        let kind = members.entry("resultType").or_insert_with(|| json!("complete"));
+        if *kind == "complete" && KEPT.contains(&method) {
             let ttl_ms = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
             members.entry("ttlMs").or_insert_with(|| json!(ttl_ms));
             members.entry("cacheScope").or_insert_with(|| json!(self.scope.name()));
@@ -105,6 +105,13 @@ mod tests {
             stamp.stamped("tools/call", json!({ "resultType": "input_required", "_meta": { "a": 1 } }));
         assert_eq!(stamped["resultType"], "input_required");
         assert_eq!(stamped["_meta"]["a"], 1);
+        assert_eq!(stamped.get("ttlMs"), None);
+    }
+
+    #[test]
+    fn what_is_no_final_result_is_not_kept() {
+        let stamp = Stamp::new("s", "1");
+        let stamped = stamp.stamped("resources/read", json!({ "resultType": "input_required" }));
         assert_eq!(stamped.get("ttlMs"), None);
     }
 }

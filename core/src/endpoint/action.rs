@@ -243,7 +243,7 @@ pub enum Action {
         /// Why.
         reason: CancelReason,
     },
-    /// Answer. A stream's frames are pulled after this.
+    /// Answer. If the body is a stream, a `Pull` follows at once, and its frames are pulled after that.
     Respond {
         /// Which exchange.
         exchange: ExchangeId,

@@ -289,7 +289,7 @@ impl Endpoint {
         let carrier = stream.carrier;
         let held =
             carrier.and_then(|key| Some((key, self.exchanges.get(key)?))).filter(|(_, e)| !e.head_sent);
-        match held.map(|(key, exchange)| (key, exchange.accept.json)) {
+        match held.map(|(key, exchange)| (key, exchange.accept.wants_json())) {
             Some((key, true)) if batch && !last => {
                 self.set_call(call, CallState::Held(text));
                 debug_assert!(self.exchanges.get(key).is_some());

@@ -18,43 +18,65 @@ enum Closeness {
     Exact,
 }
 
-/// What has been said about one media type so far.
+/// What has been said about one media type so far: how closely, and the weight in thousandths. Of two ranges
+/// that are equally close, the heavier counts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Opinion(Option<(Closeness, bool)>);
+struct Opinion {
+    closest: Option<(Closeness, u16)>,
+    /// The place of the range that counts.
+    place: usize,
+}
 
 impl Accept {
     /// What the field admits. Absent, or without a member, it admits everything; a malformed member is passed
     /// over, so a field of nothing but malformed members admits nothing.
     pub(crate) fn of(fields: &HeaderMap) -> Accept {
         let (mut json, mut event_stream) = (Opinion::default(), Opinion::default());
-        let mut empty = true;
+        let mut members: usize = 0;
         for line in fields.get_all(header::ACCEPT) {
-            let members = split_unquoted(trim(line.as_bytes()), b',');
-            for member in members.filter(|member| !member.is_empty()) {
-                empty = false;
-                let mut wanted = true;
-                let Some(range) = MediaType::parse(member, |name, value| weigh(name, value, &mut wanted))
+            let parts = split_unquoted(trim(line.as_bytes()), b',');
+            for member in parts.filter(|member| !member.is_empty()) {
+                members = members.saturating_add(1);
+                let mut weight = WHOLE;
+                let Some(range) = MediaType::parse(member, |name, value| weigh(name, value, &mut weight))
                 else {
                     continue;
                 };
-                json.hear(closeness(&range, "application", "json"), wanted);
-                event_stream.hear(closeness(&range, "text", "event-stream"), wanted);
+                json.hear(closeness(&range, "application", "json"), weight, members);
+                event_stream.hear(closeness(&range, "text", "event-stream"), weight, members);
             }
         }
-        Accept { json: empty || json.wanted(), event_stream: empty || event_stream.wanted() }
+        let prefers_event_stream = json.is_wanted() && event_stream.is_preferred_to(json);
+        let empty = members == 0;
+        Accept {
+            json: empty || json.is_wanted(),
+            event_stream: empty || event_stream.is_wanted(),
+            prefers_event_stream,
+        }
     }
 }
 
 impl Opinion {
-    /// Of two ranges that are equally close, the one that wants it counts.
-    fn hear(&mut self, closeness: Option<Closeness>, wanted: bool) {
-        if let Some(closeness) = closeness {
-            self.0 = self.0.max(Some((closeness, wanted)));
+    fn hear(&mut self, closeness: Option<Closeness>, weight: u16, place: usize) {
+        let said = closeness.map(|closeness| (closeness, weight));
+        if said > self.closest {
+            *self = Opinion { closest: said, place };
         }
     }
 
-    fn wanted(self) -> bool {
-        self.0.is_some_and(|(_, wanted)| wanted)
+    fn weight(self) -> u16 {
+        self.closest.map_or(0, |(_, weight)| weight)
+    }
+
+    fn is_wanted(self) -> bool {
+        self.weight() > 0
+    }
+
+    /// By weight, then by place; a wildcard names nothing, and prefers nothing by its place.
+    fn is_preferred_to(self, other: Opinion) -> bool {
+        let named = |opinion: Opinion| opinion.closest.is_some_and(|(close, _)| close == Closeness::Exact);
+        let first = named(self) && named(other) && self.place < other.place;
+        self.weight() > other.weight() || (self.weight() == other.weight() && first)
     }
 }
 
@@ -69,19 +91,29 @@ fn closeness(range: &MediaType<'_>, main: &str, sub: &str) -> Option<Closeness> 
     range.is("*", "*").then_some(Closeness::Any)
 }
 
+/// The weight of a range that does not say.
+const WHOLE: u16 = 1000;
+
 /// Reads a `q` parameter; `false` if it is malformed. Other parameters are passed over.
-fn weigh(name: &[u8], value: &[u8], wanted: &mut bool) -> bool {
+fn weigh(name: &[u8], value: &[u8], weight: &mut u16) -> bool {
     if !name.eq_ignore_ascii_case(b"q") {
         return true;
     }
     // qvalue = ( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )
-    let decimals = match value {
-        [b'0' | b'1'] => &[],
-        [b'0' | b'1', b'.', decimals @ ..] => decimals,
+    let (whole, decimals) = match value {
+        [whole @ (b'0' | b'1')] => (*whole, &[][..]),
+        [whole @ (b'0' | b'1'), b'.', decimals @ ..] => (*whole, decimals),
         _ => return false,
     };
-    let one = value.first() == Some(&b'1');
+    let one = whole == b'1';
     let fits = |digit: &u8| if one { *digit == b'0' } else { digit.is_ascii_digit() };
-    *wanted = one || decimals.iter().any(|digit| *digit != b'0');
-    decimals.len() <= 3 && decimals.iter().all(fits)
+    if decimals.len() > 3 || !decimals.iter().all(fits) {
+        return false;
+    }
+    let places = decimals.iter().chain(b"000").take(3);
+    let thousandths = places.fold(0_u16, |sum, digit| {
+        sum.saturating_mul(10).saturating_add(u16::from(digit.saturating_sub(b'0')))
+    });
+    *weight = if one { WHOLE } else { thousandths };
+    true
 }

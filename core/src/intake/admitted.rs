@@ -105,6 +105,16 @@ pub struct Accept {
     pub json: bool,
     /// `text/event-stream`.
     pub event_stream: bool,
+    /// Both, and it would rather have the event stream: it names that with more weight than JSON, or with the
+    /// same and first (RFC 9110 12.5.1 leaves the order to the server).
+    pub prefers_event_stream: bool,
+}
+
+impl Accept {
+    /// Whether an answer alone goes out as JSON.
+    pub(crate) fn wants_json(self) -> bool {
+        self.json && !self.prefers_event_stream
+    }
 }
 
 impl Admitted {

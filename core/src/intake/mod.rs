@@ -214,7 +214,7 @@ impl Intake {
         VersionField::of(&head.headers).judge(self.rules.config.versions())?;
         let session = SessionField::of(&head.headers, self.rules.session_mode()).required()?;
         // The answer has no content that a client could be unable to read.
-        let accept = Accept { json: true, event_stream: true };
+        let accept = Accept { json: true, event_stream: true, prefers_event_stream: false };
         Ok(Admitted { kind: Kind::Delete, session: Some(session), accept, grant: grant.cloned() })
     }
 }

@@ -53,8 +53,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(flags: Flags) -> Result<(), String> {
-    let listen = || Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"));
-    let (mut once, mut twice) = (listen()?, listen()?);
+    let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let heard = signals.count();
 
     let secret = Secret::draw().map_err(|error| format!("the system gives no random bytes: {error}"))?;
     let config = flags.config();
@@ -67,13 +67,10 @@ async fn run(flags: Flags) -> Result<(), String> {
     say(&format!("try: {}", curl_line(&server.url(), &hosts, first)));
 
     let stop = async {
-        once.next().await;
+        signals::reaches(heard.clone(), 1).await;
         say(&format!("stopping: calls in flight have {drain_s} s to finish; once more stops at once"));
     };
-    let stop_now = async {
-        twice.next().await;
-        twice.next().await;
-    };
+    let stop_now = signals::reaches(heard.clone(), 2);
     let stats = server.serve_until(everything, stop, stop_now).await;
     say(&farewell(&stats.map_err(|error| error.to_string())?));
     Ok(())

@@ -2,7 +2,9 @@
 
 use std::io;
 
-/// Hears every signal from the moment it listens; several of these each hear all.
+use tokio::sync::watch;
+
+/// Hears every signal from the moment it listens.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -22,7 +24,7 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn next(&mut self) {
+    async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -36,7 +38,28 @@ impl Signals {
         Ok(Signals { interrupt: tokio::signal::windows::ctrl_c()? })
     }
 
-    pub(crate) async fn next(&mut self) {
+    async fn next(&mut self) {
         self.interrupt.recv().await;
     }
+}
+
+impl Signals {
+    /// Counts them in the background. A runtime merges signals that nobody has heard yet, so somebody always
+    /// listens.
+    pub(crate) fn count(mut self) -> watch::Receiver<u32> {
+        let (heard, receiver) = watch::channel(0);
+        tokio::spawn(async move {
+            loop {
+                self.next().await;
+                heard.send_modify(|count| *count += 1);
+            }
+        });
+        receiver
+    }
+}
+
+/// Returns when so many signals were heard.
+pub(crate) async fn reaches(mut heard: watch::Receiver<u32>, count: u32) {
+    // The counting task ends with the program.
+    let _ = heard.wait_for(|heard| *heard >= count).await;
 }
