@@ -261,6 +261,24 @@ impl Config {
         Ok(())
     }
 
+    /// What the whole server can hold at most, in bytes, if every limit is reached at once: an upper bound to
+    /// plan a machine by, not a forecast. `memory_max`; for each connection its input before a body is asked
+    /// for, one head and what is pulled at once; for each session its record.
+    #[must_use]
+    pub fn memory_ceiling(&self) -> usize {
+        const CONNECTION_BYTES: usize = 8 * KIB;
+        const SESSION_BYTES: usize = KIB;
+        const URI_BYTES: usize = 128;
+        let connection = CONNECTION_BYTES
+            .saturating_add(16 * KIB)
+            .saturating_add(self.head_bytes_max)
+            .saturating_add(self.pull_bytes_max);
+        let session = SESSION_BYTES.saturating_add(self.listen_uris_max.saturating_mul(URI_BYTES));
+        self.memory_max
+            .saturating_add(self.connections_max.saturating_mul(connection))
+            .saturating_add(self.sessions_max.saturating_mul(session))
+    }
+
     /// The versions that are served, newest first.
     #[must_use]
     pub fn versions(&self) -> &'static [Version] {

@@ -92,6 +92,8 @@ pub enum Refusal {
     TooManySessions,
     /// The session has all the calls in flight it may have (L2).
     TooManyCalls,
+    /// The application lets this peer open no more sessions for now (L3).
+    TooFast,
     /// The server has no memory left for another body or call (R8).
     TooBusy,
     /// The server is shutting down (X1).
@@ -203,6 +205,7 @@ impl Refusal {
             Refusal::Forbidden => "forbidden",
             Refusal::TooManySessions => "too_many_sessions",
             Refusal::TooManyCalls => "too_many_calls",
+            Refusal::TooFast => "too_fast",
             Refusal::TooBusy => "too_busy",
             Refusal::ShuttingDown => "shutting_down",
             Refusal::NoEntropy => "no_entropy",
@@ -306,6 +309,12 @@ impl Refusal {
                 StatusCode::TOO_MANY_REQUESTS,
                 REFUSED,
                 "this session has as many calls in flight as it may have; wait for one to end",
+            )
+            .retry_later(),
+            Refusal::TooFast => row(
+                StatusCode::TOO_MANY_REQUESTS,
+                REFUSED,
+                "too many sessions are opened from here; try again later",
             )
             .retry_later(),
             Refusal::TooBusy => {

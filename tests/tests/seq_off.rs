@@ -287,6 +287,7 @@ fn r9_backpressure_is_the_same_without_sessions() {
     let sent = s.try_send(call.target(), note(2));
     assert!(matches!(sent, Err(SendError::Full(_))), "{sent:?}");
     assert_eq!(s.answer(other, "{}"), [other.json(&ask::result_text("2", "{}"))]);
+    assert_eq!(s.flushed(other.exchange), []);
     let drawn = s.pull_one(call.exchange);
     assert_eq!(drawn.actions, [Action::Writable { target: call.target() }]);
     s.send(call.target(), note(2));

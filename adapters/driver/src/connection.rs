@@ -54,6 +54,7 @@ pub(crate) async fn serve<H: Handler, R: Runtime, I: Io>(
         alarm: None,
         date: DateField::default(),
         shut: Shut::No,
+        peer,
         server,
     };
     poll_fn(|cx| connection.poll(cx)).await;
@@ -76,6 +77,8 @@ pub(crate) struct Connection<H, R: Runtime, I> {
     alarm: Option<(Timestamp, Pin<Box<R::Sleep>>)>,
     pub(crate) date: DateField,
     shut: Shut,
+    /// Who is at the other end, as the port says it.
+    pub(crate) peer: Option<String>,
 }
 
 /// How far the write side's shutdown is.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use mcp_http_core::answer::Answer;
-use mcp_http_core::endpoint::{Event, ExchangeId, Principal};
+use mcp_http_core::endpoint::{Event, ExchangeId, Lease, Principal};
 use mcp_http_core::h1;
 use mcp_http_core::intake::{Admitted, NeedsBody, Verdict};
 use mcp_http_core::reject::{Refusal, Reject};
@@ -45,6 +45,8 @@ enum Admissible {
 }
 
 pub(crate) struct Reading {
+    /// What the body takes of the server's memory.
+    lease: Lease,
     needs: NeedsBody,
     head: Arc<Parts>,
     who: Option<Principal>,
@@ -55,6 +57,8 @@ pub(crate) struct Serving {
     pub(crate) at: At,
     head: Arc<Parts>,
     who: Option<Principal>,
+    /// The body is in use for as long as the exchange is served: parameters are slices of it.
+    _lease: Option<Lease>,
 }
 
 /// A body: most come in one piece, which is not copied.
@@ -68,11 +72,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
     pub(crate) fn handle_h1(&mut self, event: h1::Event) {
         match event {
             h1::Event::Request(request) => self.judge(request.parts),
-            h1::Event::Data(data) => {
-                if let Stage::Reading(reading) = &mut self.stage {
-                    reading.body.push(data);
-                }
-            }
+            h1::Event::Data(data) => self.collect(data),
             h1::Event::BodyEnd => self.admit_body(),
             h1::Event::Fault(fault) => {
                 // A fault in the body comes while it is read: the exchange is not admitted yet.
@@ -150,13 +150,14 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
             }
         };
         match admissible {
-            Admissible::Whole(admitted) => self.admit(admitted, head, who),
+            Admissible::Whole(admitted) => self.admit(admitted, head, who, None),
             Admissible::NeedsBody(needs) => {
                 if let Err(refusal) = self.glance(&needs, who.as_ref()) {
                     return self.refuse(needs.refuse(refusal));
                 }
                 let limit = needs.limit();
-                self.stage = Stage::Reading(Box::new(Reading { needs, head, who, body: Collected::Nothing }));
+                let (lease, body) = (self.server.budget.lease(), Collected::Nothing);
+                self.stage = Stage::Reading(Box::new(Reading { lease, needs, head, who, body }));
                 self.h1.read_body(limit, self.server.now());
             }
         }
@@ -174,14 +175,30 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
 
     fn admit_body(&mut self) {
         let Stage::Reading(reading) = std::mem::replace(&mut self.stage, Stage::Idle) else { return };
-        let Reading { needs, head, who, body } = *reading;
+        let Reading { lease, needs, head, who, body } = *reading;
         match needs.body(body.into_bytes()) {
-            Ok(admitted) => self.admit(admitted, head, who),
+            Ok(admitted) => self.admit(admitted, head, who, Some(lease)),
             Err(reject) => self.refuse(reject),
         }
     }
 
-    fn admit(&mut self, admitted: Admitted, head: Arc<Parts>, who: Option<Principal>) {
+    /// Bytes are counted as they come, whatever was declared (L1).
+    fn collect(&mut self, data: Bytes) {
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        if self.server.lease_more(&mut reading.lease, data.len()) {
+            return reading.body.push(data);
+        }
+        if let Stage::Reading(reading) = std::mem::replace(&mut self.stage, Stage::Idle) {
+            self.refuse(reading.needs.refuse(Refusal::TooBusy));
+        }
+    }
+
+    fn admit(&mut self, admitted: Admitted, head: Arc<Parts>, who: Option<Principal>, lease: Option<Lease>) {
+        if admitted.opens_session()
+            && !self.server.handler.may_open_session(self.peer.as_deref(), &head, who.as_ref())
+        {
+            return self.refuse(admitted.refuse(Refusal::TooFast));
+        }
         // An id that names no shard of ours is refused by whichever is asked.
         let named = admitted.session().and_then(|session| session.shard());
         let shard = match named.filter(|shard| self.server.shard(*shard).is_some()) {
@@ -193,7 +210,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         let Some(shard) = self.server.shard(shard) else { return };
         let at = shard.admit(admitted, who.clone(), now, &self.mailbox, &*self.server, &self.server.port);
         self.pulling = false;
-        self.stage = Stage::Serving(Box::new(Serving { at, head, who }));
+        self.stage = Stage::Serving(Box::new(Serving { at, head, who, _lease: lease }));
     }
 
     /// Hands a message to the application.

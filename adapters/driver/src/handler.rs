@@ -36,6 +36,14 @@ pub trait Handler: Send + Sync + 'static {
         ParamHeaders::new()
     }
 
+    /// Whether this peer may open one more session now: the place for a limit of rate (L3). Asked after
+    /// [`authorize`](Handler::authorize), for each well-formed `initialize`, before anything exists; `false`
+    /// answers that it is to come back later. `peer` is the address that the port gave.
+    fn may_open_session(&self, peer: Option<&str>, head: &Parts, who: Option<&Principal>) -> bool {
+        let _ = (peer, head, who);
+        true
+    }
+
     /// The server starts. With `publisher` the application tells clients of changes.
     fn started(&self, publisher: Publisher) {
         let _ = publisher;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use mcp_http_core::config::{Config, ConfigError};
 use mcp_http_core::endpoint::{
-    Budget, CallId, Endpoint, Event, Outbound, SendError, SessionKey, Stats, Target, Topic,
+    Budget, CallId, Endpoint, Event, Lease, Outbound, SendError, SessionKey, Stats, Target, Topic,
 };
 use mcp_http_core::intake::Intake;
 use mcp_http_core::reject::Refusal;
@@ -40,7 +40,7 @@ pub(crate) struct Inner<H, R> {
     pub(crate) runtime: R,
     pub(crate) config: Arc<Config>,
     pub(crate) intake: Intake,
-    budget: Arc<Budget>,
+    pub(crate) budget: Arc<Budget>,
     shards: Vec<Shard>,
     next_shard: AtomicUsize,
     /// The origin of all timestamps.
@@ -234,6 +234,20 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
         self.shards.get(usize::from(id.0))
     }
 
+    /// Leases memory for a body. Streams that are retained for a resume go for it (R8).
+    pub(crate) fn lease_more(&self, lease: &mut Lease, bytes: usize) -> bool {
+        let memory_max = self.config.memory_max;
+        let mut grown = lease.grow(bytes, memory_max);
+        for shard in &self.shards {
+            if grown {
+                break;
+            }
+            shard.give_up_retained(bytes);
+            grown = lease.grow(bytes, memory_max);
+        }
+        grown
+    }
+
     /// The shard for a new session: while there are places each in its turn, then the one whose session is to
     /// go for it.
     pub(crate) fn shard_for_session(&self) -> ShardId {
@@ -287,6 +301,8 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
     pub(crate) fn stats(&self) -> ServerStats {
         let mut endpoints = Stats::default();
         self.shards.iter().for_each(|shard| endpoints.add(&shard.stats()));
+        // With what is leased outside the endpoints.
+        endpoints.buffered_bytes = self.budget.buffered_bytes() as u64;
         let connections = self.lock_connections();
         ServerStats {
             endpoints,

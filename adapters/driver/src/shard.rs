@@ -208,6 +208,10 @@ impl Shard {
         self.lock().lines.remove(&call);
     }
 
+    pub(crate) fn give_up_retained(&self, bytes: usize) {
+        self.lock().endpoint.give_up_retained(bytes);
+    }
+
     pub(crate) fn victim(&self, now: Timestamp) -> Option<Victim> {
         self.lock().endpoint.victim(now)
     }

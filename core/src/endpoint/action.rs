@@ -376,7 +376,7 @@ pub enum Victim {
 /// What came of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// The budget is spent; there is more.
+    /// The budget is spent: pull again.
     More,
     /// That was all for now. One [`Action::Pull`] follows when there is more.
     Idle,

@@ -53,9 +53,22 @@ impl Endpoint {
             self.respond_whole(exchange, Head::NoContent, Body::Empty, out);
             return Ok(());
         }
-        if let Some(session) = session {
-            self.use_session(session, now, out);
-        }
+        let Some(key) = session else { return self.admit_message(exchange, kind, None, now, out) };
+        self.use_session(key, now, out);
+        let admitted = self.admit_message(exchange, kind, session, now, out);
+        self.end_if_drained(key, now, out);
+        admitted
+    }
+
+    /// What is neither an `initialize` nor a DELETE, in its session or in none.
+    fn admit_message(
+        &mut self,
+        exchange: Key,
+        kind: Kind,
+        session: Option<Key>,
+        now: Timestamp,
+        out: &mut Actions,
+    ) -> Result<(), Reject> {
         match (kind, session) {
             (Kind::Call(request), Some(session)) => {
                 self.admit_calls(exchange, session, vec![BatchItem::Request(request)], false, now, out)

@@ -2,6 +2,7 @@
 //! Atomic counters and nothing else; who may have a place is decided by `sessions`.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// The shared counts of one server. Give every endpoint the same one.
 #[derive(Debug, Default)]
@@ -10,6 +11,31 @@ pub struct Budget {
     solo_calls: AtomicUsize,
     listens: AtomicUsize,
     buffered_bytes: AtomicUsize,
+}
+
+/// Bytes held outside the endpoints, given back when this is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Lease {
+    /// Leases `bytes` more, if all together stay within `memory_max`. Returns whether it did.
+    #[must_use]
+    pub fn grow(&mut self, bytes: usize, memory_max: usize) -> bool {
+        let grown = self.budget.take_bytes(bytes, memory_max);
+        if grown {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+        grown
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.budget.bytes_changed(self.bytes, 0);
+    }
 }
 
 impl Budget {
@@ -25,10 +51,17 @@ impl Budget {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// Bytes in the rings of all streams.
+    /// Bytes of everything that counts against `memory_max`: frames in rings, answers on their way, and what
+    /// was leased.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.buffered_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Leases no bytes yet: for what a server holds outside its endpoints, such as bodies that are being read.
+    #[must_use]
+    pub fn lease(self: &Arc<Self>) -> Lease {
+        Lease { budget: Arc::clone(self), bytes: 0 }
     }
 
     pub(super) fn take_session(&self, max: usize) -> bool {
@@ -62,8 +95,8 @@ impl Budget {
         taken.is_ok()
     }
 
-    /// Follows a ring from `before` to `after` bytes.
-    pub(super) fn ring_changed(&self, before: usize, after: usize) {
+    /// Follows what holds bytes from `before` to `after` of them.
+    pub(super) fn bytes_changed(&self, before: usize, after: usize) {
         if after >= before {
             self.buffered_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
         } else {

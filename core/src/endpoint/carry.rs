@@ -54,6 +54,9 @@ impl Endpoint {
     /// Sends a response that is complete; the exchange waits for `Flushed`.
     pub(super) fn respond_whole(&mut self, key: Key, head: Head, body: Body, out: &mut Actions) {
         self.disarm_exchange(key);
+        if let Body::Full(body) = &body {
+            self.hold(key, body.len());
+        }
         let Some(exchange) = self.exchanges.get_mut(key) else { return };
         exchange.head_sent = true;
         exchange.carries = Carries::Complete;
@@ -240,8 +243,9 @@ impl Endpoint {
     pub(super) fn end_exchange(&mut self, key: Key, now: Timestamp) -> Option<super::exchange::Exchange> {
         self.disarm_exchange(key);
         let exchange = self.exchanges.remove(key)?;
+        self.budget.bytes_changed(exchange.held, 0);
         if let Some(stream) = exchange.carries.solo() {
-            self.budget.ring_changed(stream.ring.bytes(), 0);
+            self.budget.bytes_changed(stream.ring.bytes(), 0);
         }
         if self.listens.remove(&key) {
             self.budget.free_listen();
@@ -292,9 +296,11 @@ impl Endpoint {
             sse::message_frame(None, &message)
         });
         let last: Vec<Bytes> = last.collect();
-        exchange.own.extend(stream.ring.into_unpulled());
-        exchange.own.extend(last);
+        let tail: Vec<Bytes> = stream.ring.into_unpulled().into_iter().chain(last).collect();
+        let bytes = tail.iter().map(Bytes::len).sum();
+        exchange.own.extend(tail);
         exchange.carries = Carries::Tail;
+        self.hold(key, bytes);
         self.disarm_exchange(key);
         self.wake(key, out);
     }

@@ -32,6 +32,8 @@ pub(super) struct Exchange {
     pub(super) idle: bool,
     /// Frames of this exchange alone, sent before the stream's: priming events, comments, a tail.
     pub(super) own: VecDeque<Bytes>,
+    /// Bytes of its answer that count against the server's memory until it ends.
+    pub(super) held: usize,
     /// When something was last sent.
     pub(super) last_sent: Timestamp,
     /// Its deadline in the timers.
@@ -70,6 +72,7 @@ impl Exchange {
             half_closed: false,
             idle: true,
             own: VecDeque::new(),
+            held: 0,
             last_sent: now,
             armed: None,
         }

@@ -1,6 +1,6 @@
-//! The memory of the whole server (R8): frames that wait in rings never exceed `memory_max` together, but for
-//! the last frames of calls, which always have room (R14). The count is shared by all shards; what makes room
-//! is this shard's.
+//! The memory of the whole server (R8): frames in rings, answers on their way and bodies being read stay
+//! within `memory_max` together, but for answers of at most a kibibyte, which always have room (R14). The count
+//! is shared by all shards; what makes room is this shard's.
 
 use core::time::Duration;
 
@@ -9,10 +9,14 @@ use crate::time::Timestamp;
 
 use super::Endpoint;
 use super::action::{Actions, Home};
+use super::budget::Budget;
 use super::timers::{Due, Kind};
 
 /// How often a shard with senders that wait for memory looks whether another shard has given some back.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Answers up to this, in bytes, always have room.
+const ALWAYS: usize = 1024;
 
 /// The key of a deadline that belongs to no record.
 const NO_KEY: Key = Key { index: 0, generation: 0 };
@@ -22,7 +26,7 @@ impl Endpoint {
     /// broke first going first.
     pub(super) fn take_memory(&mut self, len: usize) -> bool {
         while !self.budget.take_bytes(len, self.config.memory_max) {
-            if !self.give_up_retained() {
+            if !self.free_one_retained() {
                 return false;
             }
         }
@@ -33,9 +37,18 @@ impl Endpoint {
     pub(super) fn has_memory(&mut self, len: usize) -> bool {
         let has = self.take_memory(len);
         if has {
-            self.budget.ring_changed(len, 0);
+            self.budget.bytes_changed(len, 0);
         }
         has
+    }
+
+    /// Why an answer of `len` bytes cannot be given, if it cannot.
+    pub(super) fn cannot_hold(&mut self, len: usize) -> Option<&'static str> {
+        if len > self.config.message_bytes_max {
+            return Some("the answer is larger than the limit");
+        }
+        let room = len <= ALWAYS || self.has_memory(len);
+        if room { None } else { Some("the server has no memory left for the answer") }
     }
 
     /// A sender was refused for want of memory: it is told when there may be some.
@@ -60,7 +73,22 @@ impl Endpoint {
         }
     }
 
-    fn give_up_retained(&mut self) -> bool {
+    pub(super) fn free_retained(&mut self, bytes: usize) -> usize {
+        let before = self.budget.buffered_bytes();
+        let freed = |budget: &Budget| before.saturating_sub(budget.buffered_bytes());
+        while freed(&self.budget) < bytes && self.free_one_retained() {}
+        freed(&self.budget)
+    }
+
+    /// An exchange holds so many bytes more, until it ends.
+    pub(super) fn hold(&mut self, key: Key, bytes: usize) {
+        if let Some(exchange) = self.exchanges.get_mut(key) {
+            exchange.held = exchange.held.saturating_add(bytes);
+            self.budget.bytes_changed(0, bytes);
+        }
+    }
+
+    fn free_one_retained(&mut self) -> bool {
         let Some(due) = self.timers.of(Kind::Retention).next().copied() else { return false };
         self.timers.remove(Kind::Retention, due);
         let home = Home::Session { session: due.key, stream: due.part };

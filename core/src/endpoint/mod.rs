@@ -41,7 +41,7 @@ pub use action::{
     Action, Actions, CallId, CancelReason, Delivery, DiscardReason, EndReason, Event, ExchangeId, MessageId,
     Outbound, Principal, Pulled, SendError, SessionKey, Target, Victim,
 };
-pub use budget::Budget;
+pub use budget::{Budget, Lease};
 pub use carry::Frames;
 pub use listen::Topic;
 pub use stats::Stats;
@@ -187,6 +187,14 @@ impl Endpoint {
         let pulled = self.pull_frames(exchange.0, budget, into, now, out);
         self.check_invariants();
         pulled
+    }
+
+    /// Lets go of streams that are retained for a resume, those that broke first going first, until `bytes` are
+    /// free or none is left; returns how many were freed. For a server whose [`Lease`] did not grow (R8).
+    pub fn give_up_retained(&mut self, bytes: usize) -> usize {
+        let freed = self.free_retained(bytes);
+        self.check_invariants();
+        freed
     }
 
     /// Does what has become due. Afterwards [`poll_timeout`](Endpoint::poll_timeout) is later than `now`, or

@@ -343,18 +343,17 @@ impl Endpoint {
         self.call_ended(call.home, now, out);
     }
 
-    /// The text of an answer; one that is too large becomes an error.
-    fn answer_text(&self, id: &RequestId, message: &Outbound) -> Bytes {
+    /// The text of an answer; one that is too large, or for which there is no memory, becomes an error.
+    fn answer_text(&mut self, id: &RequestId, message: &Outbound) -> Bytes {
         let mut text = BytesMut::with_capacity(256);
         match message {
             Outbound::Result { result } => jsonrpc::write_result(id, result, &mut text),
             Outbound::Error { error } => jsonrpc::write_error(Some(id), error, &mut text),
             Outbound::Initialized { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {}
         }
-        if text.len() > self.config.message_bytes_max {
+        if let Some(why) = self.cannot_hold(text.len()) {
             text.clear();
-            let error = ErrorObject::new(code::INTERNAL_ERROR, "the answer is larger than the limit");
-            jsonrpc::write_error(Some(id), &error, &mut text);
+            jsonrpc::write_error(Some(id), &ErrorObject::new(code::INTERNAL_ERROR, why), &mut text);
         }
         text.freeze()
     }

@@ -51,8 +51,11 @@ impl Endpoint {
             self.respond_whole(exchange, Head::NoContent, Body::Empty, out);
             return Ok(());
         }
-        self.with_ring(home, |ring| ring.rewind(event.position));
+        let made_room = self.with_ring(home, |ring| ring.rewind(event.position));
         self.attach(exchange, key, event.stream, event.position, now, out);
+        if made_room == Some(true) {
+            self.unblock(home, out);
+        }
         Ok(())
     }
 

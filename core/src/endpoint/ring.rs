@@ -87,6 +87,8 @@ impl Ring {
         while !self.fits(bytes.len(), room) {
             if attached && self.pulled > 0 {
                 self.evict_oldest();
+            } else if weight == Weight::Final {
+                break;
             } else if attached && weight == Weight::Droppable {
                 return Pushed::Dropped;
             } else if self.drop_one(attached) {
@@ -95,8 +97,6 @@ impl Ring {
                 return Pushed::Dropped;
             } else if !attached {
                 self.evict_oldest();
-            } else if weight == Weight::Final {
-                break;
             } else {
                 return Pushed::Full;
             }
@@ -118,9 +118,12 @@ impl Ring {
         Some(bytes)
     }
 
-    /// Moves the cursor so that what followed `position` is pulled next.
-    pub(super) fn rewind(&mut self, position: u64) {
+    /// Moves the cursor so that what followed `position` is pulled next. Returns whether that leaves more
+    /// behind it, which can make room.
+    pub(super) fn rewind(&mut self, position: u64) -> bool {
+        let before = self.pulled;
         self.pulled = self.frames.partition_point(|frame| frame.position <= position);
+        self.pulled > before
     }
 
     /// Whether a frame after `position` was evicted.

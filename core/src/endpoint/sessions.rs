@@ -120,8 +120,8 @@ impl Endpoint {
     ) {
         let mut body = BytesMut::with_capacity(result.as_bytes().len().saturating_add(64));
         jsonrpc::write_result(&id, result, &mut body);
-        if body.len() > self.config.message_bytes_max {
-            let error = ErrorObject::new(code::INTERNAL_ERROR, "the answer is larger than the limit");
+        if let Some(why) = self.cannot_hold(body.len()) {
+            let error = ErrorObject::new(code::INTERNAL_ERROR, why);
             return self.refuse_initialize(exchange, (id, session), &error, now, out);
         }
         let Some(key) = session else {
@@ -300,7 +300,7 @@ impl Endpoint {
         for (index, _) in stream.waiting() {
             out.push(Action::Cancel { call: CallId { home, index }, reason: why });
         }
-        self.budget.ring_changed(stream.ring.bytes(), 0);
+        self.budget.bytes_changed(stream.ring.bytes(), 0);
         self.disarm_retention(session, &stream);
         if let Some(carrier) = stream.carrier {
             self.end_carrier(carrier, stream, why, now, out);
@@ -330,6 +330,14 @@ impl Endpoint {
         let Some(Place::Of(victim)) = self.sessions.get(key).map(|session| session.place) else {
             return true;
         };
+        if self.budget.take_session(self.config.sessions_max) {
+            // Another session has left in the meantime.
+            self.set_successor(victim, None);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.place = Place::Own;
+            }
+            return true;
+        }
         if self.is_evictable(victim, now) {
             self.happen(victim, Happening::Evict, now, out);
             return true;

@@ -20,7 +20,7 @@ pub struct Stats {
     pub streams: u64,
     /// Deadlines in the timers.
     pub deadlines: u64,
-    /// Bytes in rings.
+    /// Bytes in rings, and of answers on their way.
     pub buffered_bytes: u64,
     /// What has happened since the start.
     pub total: Totals,
@@ -204,6 +204,8 @@ impl Endpoint {
         };
         let exchanges = self.exchanges.iter().map(|(_, exchange)| exchange);
         stats.calls = stats.calls.saturating_add(len(exchanges.filter(unopened).count()));
+        let held: usize = self.exchanges.iter().map(|(_, exchange)| exchange.held).sum();
+        stats.buffered_bytes = stats.buffered_bytes.saturating_add(len(held));
         for stream in self.exchanges.iter().filter_map(|(_, exchange)| exchange.carries.solo()) {
             stats.calls = stats.calls.saturating_add(len(stream.waiting().count()));
             stats.streams = stats.streams.saturating_add(1);

@@ -123,13 +123,13 @@ impl Endpoint {
     /// The same, and `taken` bytes of the server's memory are meant for what comes in.
     fn with_ring_and<R>(&mut self, taken: usize, home: Home, work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
         let Some(stream) = self.stream_mut(home) else {
-            self.budget.ring_changed(taken, 0);
+            self.budget.bytes_changed(taken, 0);
             return None;
         };
         let before = stream.ring.bytes();
         let result = work(&mut stream.ring);
         let after = stream.ring.bytes();
-        self.budget.ring_changed(before.saturating_add(taken), after);
+        self.budget.bytes_changed(before.saturating_add(taken), after);
         if let Home::Session { session, .. } = home
             && let Some(session) = self.sessions.get_mut(session)
         {
