@@ -2,3 +2,8 @@
 
 pub mod model;
 pub mod script;
+
+/// The README's code is compiled, and its test is run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
