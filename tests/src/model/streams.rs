@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::sessions::{SESSION_ENDED, SHUTTING_DOWN};
 use super::{
     Act, After, Carries, Cid, Drew, Exchange, Flow, Frame, Line, Model, Outcome, Sent, Shown, Sid, Stream,
     Text, What, Xid,
@@ -48,6 +47,16 @@ impl Stream {
             }
         }
         true
+    }
+
+    /// Each stream keeps room for its final frame: only what its reader took goes for it.
+    fn let_go_of_taken(&mut self, frames_max: usize) {
+        while self.frames.len() >= frames_max
+            && self.carrier.is_some()
+            && self.frames.first().is_some_and(|first| first.at <= self.taken)
+        {
+            self.lost = self.frames.remove(0).at;
+        }
     }
 
     /// Whether a sender that waits has room now.
@@ -116,10 +125,7 @@ impl Model {
             return;
         }
         if let Some(text) = last {
-            // There is always room for the last one; what need not be had goes for it all the same.
-            if !matches!(text, Text::Error(_, SESSION_ENDED | SHUTTING_DOWN)) {
-                stream.make_room(self.rules.ring_frames_max, false, &mut self.totals.dropped);
-            }
+            stream.let_go_of_taken(self.rules.ring_frames_max);
             stream.push(text, false);
         }
         stream.finished = true;
