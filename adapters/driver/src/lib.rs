@@ -10,6 +10,7 @@ mod date;
 mod entropy;
 mod exchange;
 mod handler;
+pub mod listen;
 mod mailbox;
 mod origin;
 mod port;
@@ -26,6 +27,7 @@ mod stats_json;
 
 pub use call::Call;
 pub use handler::{Access, Denied, Handler, Initialize, Initialized, Notice, SessionRefused};
+pub use listen::ServeError;
 pub use request::RequestError;
 pub use runtime::{Io, Runtime};
 pub use service::{Publisher, ServerStats, Service};

@@ -30,6 +30,6 @@ mod server;
 
 pub use io::TokioIo;
 pub use runtime::TokioRuntime;
-pub use server::{ServeError, Server};
+pub use server::Server;
 
 pub use mcp_http_driver::*;

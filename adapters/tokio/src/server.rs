@@ -1,19 +1,16 @@
-//! Accepting connections on a TCP socket, and stopping.
+//! A TCP socket on tokio, and a server on it.
 
 use std::future::{Future, pending};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_http_driver::{AllowedHosts, Config, ConfigError, Handler, ServerStats, Service};
+use mcp_http_driver::listen::{self, Listener};
+use mcp_http_driver::{Config, Handler, ServeError, ServerStats};
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
-use tokio::time::sleep;
 
 use crate::io::TokioIo;
 use crate::runtime::TokioRuntime;
-
-/// How long accepting pauses when the system, or the configuration, has no connection to spare.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A bound server.
 #[derive(Debug)]
@@ -21,23 +18,6 @@ pub struct Server {
     listener: TcpListener,
     config: Config,
     local: SocketAddr,
-}
-
-/// Why a server could not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The configuration cannot work.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The address could not be bound.
-    #[error("cannot listen: {0}")]
-    Bind(#[from] io::Error),
-    /// The address can be reached from other machines, and nobody said by which names.
-    #[error(
-        "{0} is not a loopback address: list the hosts that are to be served in `allowed_hosts`, or allow any"
-    )]
-    HostsUnknown(SocketAddr),
 }
 
 impl Server {
@@ -50,9 +30,7 @@ impl Server {
         config.check()?;
         let listener = TcpListener::bind(addr).await?;
         let local = listener.local_addr()?;
-        if config.allowed_hosts == AllowedHosts::Loopback && !local.ip().is_loopback() {
-            return Err(ServeError::HostsUnknown(local));
-        }
+        listen::check_address(&config, local)?;
         Ok(Server { listener, config, local })
     }
 
@@ -87,36 +65,24 @@ impl Server {
         stop: impl Future<Output = ()>,
         stop_now: impl Future<Output = ()>,
     ) -> Result<ServerStats, ServeError> {
-        let shards = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(64));
-        let stall = self.config.write_stall;
-        let service = Service::new(handler, self.config, TokioRuntime, u16::try_from(shards).unwrap_or(1))?;
-        tokio::select! {
-            () = accept(&self.listener, &service, stall) => {}
-            () = stop => {}
-        }
-        drop(self.listener);
-        tokio::select! {
-            () = service.shutdown() => {}
-            () = stop_now => service.shutdown_now().await,
-        }
-        Ok(service.stats())
+        let tcp = Tcp { listener: self.listener, stall: self.config.write_stall };
+        Ok(listen::serve_until(tcp, handler, self.config, TokioRuntime, stop, stop_now).await?)
     }
 }
 
-async fn accept<H: Handler>(listener: &TcpListener, service: &Service<H, TokioRuntime>, stall: Duration) {
-    loop {
-        if service.is_full() {
-            sleep(PAUSE).await;
-            continue;
-        }
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                prepare(&stream, stall);
-                tokio::spawn(service.serve_connection(TokioIo(stream), Some(peer.to_string())));
-            }
-            // The peer was gone before it was accepted, or descriptors are short: neither ends the server.
-            Err(_) => sleep(PAUSE).await,
-        }
+struct Tcp {
+    listener: TcpListener,
+    stall: Duration,
+}
+
+impl Listener for Tcp {
+    type Runtime = TokioRuntime;
+    type Io = TokioIo<TcpStream>;
+
+    async fn accept(&self) -> io::Result<(Self::Io, SocketAddr)> {
+        let (stream, peer) = self.listener.accept().await?;
+        prepare(&stream, self.stall);
+        Ok((TokioIo(stream), peer))
     }
 }
 
