@@ -101,6 +101,17 @@ check 'echo as SSE: as SSE' has_field content-type text/event-stream
 check 'echo as SSE: the same text in the last event' events_hold "last | $same_text"
 check 'echo as SSE: event: message' messages_are_typed
 
+for accept in 'text/event-stream, application/json' 'application/json;q=0.5, text/event-stream'; do
+  ask "$url" "${session[@]}" -H 'Content-Type: application/json' -H "Accept: $accept" -d "$echo"
+  check "echo for $accept: as SSE" has_field content-type text/event-stream
+  check "echo for $accept: the same text in the last event" events_hold "last | $same_text"
+done
+for accept in 'text/event-stream;q=0.9, application/json' '*/*'; do
+  ask "$url" "${session[@]}" -H 'Content-Type: application/json' -H "Accept: $accept" -d "$echo"
+  check "echo for $accept: as JSON" has_field content-type application/json
+  check "echo for $accept: the same text" holds "$same_text"
+done
+
 post "$progress" "${session[@]}"
 check 'progress: 200' status_is 200
 check 'progress: as SSE' has_field content-type text/event-stream

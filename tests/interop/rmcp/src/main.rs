@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, GetPromptRequestParams, Implementation, LoggingLevel,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ReadResourceRequestParams, SamplingMessage,
-    SetLevelRequestParams,
+    ElicitRequestParams, ElicitResult, ElicitationAction, GetPromptRequestParams, Implementation,
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ReadResourceRequestParams,
+    SamplingMessage, SetLevelRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -104,7 +104,11 @@ impl ClientHandler for Seen {
         self.with(|notes| notes.progress.push((params.progress, Instant::now())));
     }
 
-    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.with(|notes| notes.logged.push(params.data));
     }
 
@@ -175,7 +179,8 @@ async fn converse(client: &Client) -> Outcome<()> {
     let server = json!(client.peer_info());
     equal("initialize: protocol version", &server["protocolVersion"], &json!("2025-11-25"));
 
-    let tools: Vec<String> = client.list_all_tools().await?.into_iter().map(|tool| tool.name.into()).collect();
+    let tools: Vec<String> =
+        client.list_all_tools().await?.into_iter().map(|tool| tool.name.into()).collect();
     equal("tools/list: first tool", tools[0].as_str(), "test_simple_text");
     let missing: Vec<_> = TOOLS.into_iter().filter(|it| !tools.iter().any(|tool| tool == it)).collect();
     equal("tools/list: all tools", missing, vec![]);
@@ -187,7 +192,11 @@ async fn converse(client: &Client) -> Outcome<()> {
     equal("tools/call test_error_handling: is an error result", &error.result["isError"], &json!(true));
 
     let progress = call(client, "test_tool_with_progress", json!({})).await?;
-    equal("tools/call test_tool_with_progress: progress before the result", progress.progress, vec![0.0, 50.0, 100.0]);
+    equal(
+        "tools/call test_tool_with_progress: progress before the result",
+        progress.progress,
+        vec![0.0, 50.0, 100.0],
+    );
     let slow = call(client, "slow", json!({"ms": 600, "steps": 3})).await?;
     equal("tools/call slow: one notification a step", slow.progress, vec![1.0, 2.0, 3.0]);
     check("tools/call slow: progress is sent when made", slow.lead >= Duration::from_millis(200), slow.lead);
@@ -225,7 +234,9 @@ async fn lose_the_standalone_stream(client: &Client, proxy: &Proxy) -> Outcome<(
 }
 
 async fn be_asked(client: &Client, proxy: &Proxy) -> Outcome<()> {
-    for (cut, when) in [("state", ""), ("cut?on=test_sampling&frames=1&bytes=30", ", cut within the request: resumed")] {
+    for (cut, when) in
+        [("state", ""), ("cut?on=test_sampling&frames=1&bytes=30", ", cut within the request: resumed")]
+    {
         proxy.ask(cut).await?;
         let called = call(client, "test_sampling", json!({"prompt": "Say something"})).await?;
         let name = format!("tools/call test_sampling: the answer came{when}");
@@ -236,6 +247,27 @@ async fn be_asked(client: &Client, proxy: &Proxy) -> Outcome<()> {
     check("tools/call test_elicitation: the answer came", came, called.texts);
     let asked = client.service().with(|notes| notes.asked.clone());
     equal("asked once each", json!(asked), json!(["Say something", "Say something", "Who are you?"]));
+    Ok(())
+}
+
+/// This client names the event stream before JSON, and gets what it would rather have.
+async fn answered_as_streams(client: &Client, proxy: &Proxy) -> Outcome<()> {
+    for (label, want) in [
+        ("POST initialize", "application/json"),
+        ("POST tools/list", "text/event-stream"),
+        ("POST tools/call echo", "text/event-stream"),
+    ] {
+        let types: Vec<Value> = proxy.labelled(label).await?.iter().map(|it| it["type"].clone()).collect();
+        check(&format!("{label}: as {want}"), !types.is_empty() && types.iter().all(|it| it == want), types);
+    }
+    for (cut, when) in [("frames=1", "before"), ("frames=1&bytes=60", "within")] {
+        let before = proxy.labelled("GET resume").await?.len();
+        proxy.ask(&format!("cut?on=tools/call echo&{cut}")).await?;
+        let echo = call(client, "echo", json!({"text": "at once"})).await?;
+        let resumes = proxy.labelled("GET resume").await?.len() - before;
+        let name = format!("a call answered at once, cut {when} the answer: resumed");
+        equal(&name, (echo.texts, resumes), (vec!["at once".to_owned()], 1));
+    }
     Ok(())
 }
 
@@ -263,7 +295,10 @@ async fn lose_calls(client: &Client, proxy: &Proxy) -> Outcome<()> {
         let called = call(client, "slow", json!({"ms": ms, "steps": 4})).await?;
         let resumes = proxy.labelled("GET resume").await?.len() - before;
         let want = (vec![1.0, 2.0, 3.0, 4.0], vec![format!("Waited {ms} ms; steps: 4.")], cuts.len());
-        let name = format!("a call cut {}: nothing lost, nothing doubled", case["name"].as_str().unwrap_or_default());
+        let name = format!(
+            "a call cut {}: nothing lost, nothing doubled",
+            case["name"].as_str().unwrap_or_default()
+        );
         equal(&name, (called.progress, called.texts, resumes), want);
     }
     equal("the proxy made every cut", &proxy.ask("state").await?["waiting"], &json!([]));
@@ -310,6 +345,7 @@ async fn run(url: &str) -> Outcome<()> {
     lose_the_standalone_stream(&client, &proxy).await?;
     be_asked(&client, &proxy).await?;
     be_told(&client).await?;
+    answered_as_streams(&client, &proxy).await?;
     lose_calls(&client, &proxy).await?;
     client.cancel().await?;
     after_the_end(url, &proxy).await
