@@ -18,6 +18,7 @@ mod chance;
 mod common;
 mod frames;
 mod ledger;
+mod stateless;
 mod steps;
 
 use std::fmt;
@@ -44,6 +45,7 @@ pub use common::{
     notes, primed, refused_at_the_cap, resume, resume_status, session_of, streaming,
 };
 pub use frames::{Frame, Said, message};
+pub use stateless::{Listening, STATELESS, json_error};
 pub use steps::{
     Call, Opening, Session, Told, accepted, error, error_code, json, json_offer, no_content, note,
     only_reject, progress, question, result, stream, told,
@@ -525,11 +527,12 @@ impl Script {
             self.at = shard;
         }
         let glanced = admitted.session().map(|session| self.glance(session, who.as_ref()));
+        let stays_open = self.stays_open(admitted.kind());
         let now = self.now;
         let shard = &mut self.shards[self.at];
         let mut out = Actions::new();
         let exchange = shard.endpoint.admit(admitted, who, now, &mut out);
-        shard.ledger.admitted(exchange);
+        shard.ledger.admitted(exchange, stays_open);
         if let Some(Err(early)) = glanced {
             // The early refusal has read no id and no origin; else it must be the same.
             let late = only_reject(out.as_slice(), exchange);

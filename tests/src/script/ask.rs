@@ -182,6 +182,23 @@ pub fn request(id: &str, method: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#)
 }
 
+/// What every request of the stateless era has in `_meta` (Z3), without braces.
+pub const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+
+/// The parameters of a request of the stateless era; `members` are those beside `_meta`, without braces.
+#[must_use]
+pub fn modern_params(members: &str) -> String {
+    let comma = if members.is_empty() { "" } else { "," };
+    format!(r#"{{"_meta":{{{META}}}{comma}{members}}}"#)
+}
+
+/// A request of the stateless era.
+#[must_use]
+pub fn modern(id: &str, method: &str, members: &str) -> String {
+    let params = modern_params(members);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
 /// A notice without parameters.
 #[must_use]
 pub fn notice(method: &str) -> String {
@@ -222,4 +239,42 @@ pub fn note_text(number: u32) -> String {
 #[must_use]
 pub fn question_text(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)
+}
+
+/// The text of an error answer without data.
+#[must_use]
+pub fn error_text(id: &str, code: i64, message: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
+}
+
+/// The text that acknowledges a subscription (Z10); `granted` is a JSON object.
+#[must_use]
+pub fn acknowledged_text(id: &str, granted: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{granted}}}}}"#
+    )
+}
+
+/// The text of a change of the list of `what`, for a subscription (Z10).
+#[must_use]
+pub fn list_changed_text(id: &str, what: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/{what}/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+    )
+}
+
+/// The text of a change of a resource, for a subscription (Z10); `uri` is a JSON string.
+#[must_use]
+pub fn updated_text(id: &str, uri: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri},"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+    )
+}
+
+/// The text that ends a subscription in good order (Z10).
+#[must_use]
+pub fn completed_text(id: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+    )
 }

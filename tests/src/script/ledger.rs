@@ -48,14 +48,19 @@ pub(super) struct Ledger {
     opening_calls: BTreeSet<CallId>,
     pub(super) untaken: BTreeMap<MessageId, ExchangeId>,
     full: BTreeSet<Target>,
+    /// A `subscriptions/listen` is a call that nobody answers before the server ends it (Z10).
+    listens: BTreeSet<ExchangeId>,
 }
 
 impl Ledger {
-    /// A request was admitted under this exchange.
+    /// A request was admitted under this exchange; it opens a stream of announcements, or does not.
     #[track_caller]
-    pub(super) fn admitted(&mut self, exchange: ExchangeId) {
+    pub(super) fn admitted(&mut self, exchange: ExchangeId, stays_open: bool) {
         let before = self.exchanges.insert(exchange, Course::Waiting);
         assert_eq!(before, None, "an exchange id was given twice");
+        if stays_open {
+            self.listens.insert(exchange);
+        }
     }
 
     #[track_caller]
@@ -194,6 +199,7 @@ impl Ledger {
 
     pub(super) fn told(&mut self, event: &Event) {
         match event {
+            Event::Shutdown { .. } => self.listens.clear(),
             Event::Taken { message } => {
                 self.untaken.remove(message);
             }
@@ -212,8 +218,7 @@ impl Ledger {
             | Event::SessionFailed { .. }
             | Event::EndSession { .. }
             | Event::CloseStream { .. }
-            | Event::Withdraw { .. }
-            | Event::Shutdown { .. } => {}
+            | Event::Withdraw { .. } => {}
         }
     }
 
@@ -284,7 +289,9 @@ impl Ledger {
         let (opening, alone): (Vec<&CallId>, Vec<&CallId>) =
             initialize.partition(|call| self.calls[call].is_some());
         assert_eq!(stats.pending, opening.len() as u64, "sessions whose initialize is not answered");
-        let calls = (self.calls_open.len() - opening.len()) as u64;
+        let is_open = |exchange: &&ExchangeId| self.exchanges[*exchange] != Course::Over;
+        let listens = self.listens.iter().filter(is_open).count();
+        let calls = (self.calls_open.len() - opening.len() + listens) as u64;
         // One that opens none may be counted as either or neither here; `seq_off` says what is right.
         let uncounted = calls - alone.len() as u64;
         assert!([calls, uncounted].contains(&stats.calls), "calls in flight: {:?}", self.calls_open);
