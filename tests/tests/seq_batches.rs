@@ -268,3 +268,17 @@ fn i8_a_batch_whose_client_is_gone_goes_on() {
     assert_eq!((drawn.said(), drawn.pulled), (vec![message(ask::result_text("1", "1"))], Pulled::End));
     s.finish();
 }
+
+#[test]
+fn i8_a_batch_whose_client_left_half_answered_leaves_nothing() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::request("1", "a"), ask::request("2", "b")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    assert_eq!(s.send(Target::Call(calls[0]), result("1")), []);
+    assert_eq!(s.gone(admission.exchange), []);
+    assert_eq!(s.send(Target::Call(calls[1]), result("2")), []);
+    assert_eq!((s.stats().calls, s.stats().streams), (0, 0));
+    s.finish();
+}

@@ -5,6 +5,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::answer::{ErrorStatus, Head};
 use crate::h1::Body;
+use crate::intake::Accept;
 use crate::jsonrpc::{self, ErrorObject, RequestId, code};
 use crate::slab::Key;
 use crate::time::Timestamp;
@@ -111,11 +112,7 @@ impl Endpoint {
         now: Timestamp,
         out: &mut Actions,
     ) -> Result<(), SendError> {
-        let carrier = self.stream(call.home).and_then(|stream| stream.carrier);
-        if let Some(exchange) = carrier.and_then(|key| self.exchanges.get(key))
-            && !exchange.head_sent
-            && !exchange.accept.event_stream
-        {
+        if self.held_carrier(call.home).is_some_and(|(_, accept)| !accept.event_stream) {
             self.counters.dropped_notices = self.counters.dropped_notices.saturating_add(1);
             return Ok(());
         }
@@ -236,13 +233,17 @@ impl Endpoint {
     }
 
     fn commit_if_held(&mut self, home: Home, now: Timestamp, out: &mut Actions) {
-        let carrier = self.stream(home).and_then(|stream| stream.carrier);
-        if let Some(key) = carrier
-            && self.exchanges.get(key).is_some_and(|exchange| !exchange.head_sent)
-        {
+        if let Some((key, _)) = self.held_carrier(home) {
             self.commit_to_stream(key, false, now, out);
             self.release_held(home, out);
         }
+    }
+
+    /// The exchange that carries a stream, and what its client reads, as long as its head is held.
+    fn held_carrier(&self, home: Home) -> Option<(Key, Accept)> {
+        let key = self.stream(home)?.carrier?;
+        let exchange = self.exchanges.get(key)?;
+        (!exchange.head_sent).then_some((key, exchange.accept))
     }
 
     /// Answers of a batch that waited for a JSON array go onto the stream, since there is one now.
@@ -272,11 +273,10 @@ impl Endpoint {
     ) -> bool {
         let Outbound::Error { error } = message else { return false };
         let Some(status) = ErrorStatus::of(error.code) else { return false };
-        let stream = self.stream(call.home).filter(|stream| stream.era == Era::Stateless);
-        let carrier = stream.and_then(|stream| stream.carrier);
-        let Some(key) = carrier.filter(|key| self.exchanges.get(*key).is_some_and(|e| !e.head_sent)) else {
+        if !self.stream(call.home).is_some_and(|stream| stream.era == Era::Stateless) {
             return false;
-        };
+        }
+        let Some((key, _)) = self.held_carrier(call.home) else { return false };
         self.drop_stream_at(call.home);
         self.respond_whole(key, Head::Error(status), Body::Full(text.clone()), out);
         true
@@ -286,14 +286,8 @@ impl Endpoint {
     fn answer(&mut self, call: CallId, text: Bytes, now: Timestamp, out: &mut Actions) {
         let Some(stream) = self.stream(call.home) else { return };
         let (batch, last) = (stream.batch, stream.waits_for_one());
-        let carrier = stream.carrier;
-        let held =
-            carrier.and_then(|key| Some((key, self.exchanges.get(key)?))).filter(|(_, e)| !e.head_sent);
-        match held.map(|(key, exchange)| (key, exchange.accept.wants_json())) {
-            Some((key, true)) if batch && !last => {
-                self.set_call(call, CallState::Held(text));
-                debug_assert!(self.exchanges.get(key).is_some());
-            }
+        match self.held_carrier(call.home).map(|(key, accept)| (key, accept.wants_json())) {
+            Some((_, true)) if batch && !last => self.set_call(call, CallState::Held(text)),
             Some((key, true)) => {
                 self.set_call(call, CallState::Held(text));
                 let body = self.take_held(call.home, batch);
@@ -325,9 +319,7 @@ impl Endpoint {
         let (batch, carrier) = (stream.batch, stream.carrier);
         let Some(waiting) = stream.waiting_mut(call.index) else { return };
         let id = waiting.id.clone();
-        let held =
-            carrier.and_then(|key| self.exchanges.get(key)).is_some_and(|exchange| !exchange.head_sent);
-        if held || batch {
+        if batch || self.held_carrier(call.home).is_some() {
             let error = ErrorObject::new(code::CANCELLED, "the call was cancelled by the client");
             let text = self.answer_text(&id, &Outbound::Error { error });
             return self.answer(call, text, now, out);

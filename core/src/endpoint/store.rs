@@ -9,7 +9,7 @@ use super::Endpoint;
 use super::action::{Actions, Home};
 use super::event_id::EventId;
 use super::ring::{Pushed, Ring, Room, Weight};
-use super::stream::Stream;
+use super::stream::{CallState, Stream};
 use super::timers::{Due, Kind};
 
 impl Endpoint {
@@ -164,6 +164,10 @@ impl Endpoint {
         let home = Home::Session { session, stream: number };
         if let Some(stream) = self.stream_mut(home) {
             stream.lost = true;
+            // Answers that waited for the rest of their batch wait for nothing now.
+            for call in stream.calls.iter_mut().filter(|call| matches!(call.state, CallState::Held(_))) {
+                call.state = CallState::Done;
+            }
         }
         self.with_ring(home, Ring::clear);
     }
