@@ -28,7 +28,8 @@ pub trait Io: Send + Unpin + 'static {
     /// The connection is broken.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes from the front of `from`.
+    /// Writes from the front of `from`, and returns how much of it left for the socket: a stream that buffers
+    /// is flushed first. After `Pending` it is called again with the same front, which may be followed by more.
     ///
     /// # Errors
     /// The connection is broken.

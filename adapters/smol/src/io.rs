@@ -2,25 +2,44 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use mcp_http_driver::Io;
 use smol::io::{AsyncRead, AsyncWrite};
 
 /// Any smol stream.
 #[derive(Debug)]
-pub struct SmolIo<S>(pub S);
+pub struct SmolIo<S> {
+    stream: S,
+    /// What the stream took and may still hold: TLS keeps what the socket did not take, until it is flushed.
+    unflushed: Option<usize>,
+}
+
+impl<S> SmolIo<S> {
+    /// Wraps a stream.
+    pub fn new(stream: S) -> Self {
+        SmolIo { stream, unflushed: None }
+    }
+}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for SmolIo<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
+        Pin::new(&mut self.stream).poll_read(cx, into)
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, from: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, from)
+        // Written is what is flushed: the caller comes again with the same bytes until it is.
+        let written = match self.unflushed {
+            Some(written) => written,
+            None => ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, from))?,
+        };
+        self.unflushed = Some(written);
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.unflushed = None;
+        Poll::Ready(Ok(written))
     }
 
     fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_close(cx)
+        Pin::new(&mut self.stream).poll_close(cx)
     }
 }

@@ -82,7 +82,7 @@ impl Listener for Tcp {
     async fn accept(&self) -> io::Result<(Self::Io, SocketAddr)> {
         let (stream, peer) = self.listener.accept().await?;
         prepare(&stream, self.stall);
-        Ok((SmolIo(stream), peer))
+        Ok((SmolIo::new(stream), peer))
     }
 }
 
