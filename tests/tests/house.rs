@@ -29,7 +29,7 @@ const NOT_IN_CORE: [&str; 13] = [
 
 /// Functions of adapters that name fields and decide nothing by them: file, first words, what they may name, why.
 const EXCEPTIONS: [(&str, &str, [&str; 2], &str); 1] = [(
-    "driver/src/exchange.rs",
+    "driver/src/admission.rs",
     "fn log_misdirected(",
     ["http::header::HOST", "http::header::ORIGIN"],
     "shows in the log which Host or Origin the core refused, since operators have to see it",

@@ -296,7 +296,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
     /// Tells the endpoint that the exchange is over for this connection, and lets the application finish.
     fn leave(&mut self) {
         if let Stage::Serving(serving) = std::mem::replace(&mut self.stage, Stage::Idle) {
-            self.tell(serving.at, |exchange| Event::Gone { exchange });
+            self.server.tell(serving.at, |exchange| Event::Gone { exchange });
         }
         for running in self.running.drain(..) {
             self.server.runtime.spawn(running.finish());

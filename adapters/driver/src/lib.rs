@@ -4,6 +4,7 @@
 //! It holds no protocol decisions: which status, which field, which code is the core's to say. A port to a
 //! runtime implements [`Runtime`] and [`Io`] and accepts connections; everything else is here.
 
+mod admission;
 mod call;
 mod connection;
 mod date;
