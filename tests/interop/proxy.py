@@ -12,8 +12,9 @@ The command tells the proxy what to do with GET requests to it, which are answer
   /__proxy/refuse?on=LABEL&seconds=S       resets requests for so long; none reaches the server
   /__proxy/state                           the counters, and the exchanges so far, oldest first
 
-A label is the HTTP method and what was asked for, such as "POST tools/call slow", "GET", "GET resume" or "DELETE". A
-cut closes both connections; with how=reset it resets them. Without on=LABEL, all is meant.
+A label is the HTTP method and what was asked for, such as "POST tools/call slow", "GET", "GET resume" or "DELETE"; that
+of a path which begins with /__ is the path. A cut closes both connections; with how=reset it resets them. Without
+on=LABEL, all is meant.
 """
 
 import asyncio
@@ -148,6 +149,8 @@ class Request:
         self.complete = True
 
     def label(self):
+        if self.target.startswith("/__"):
+            return self.target
         try:
             asked = json.loads(self.text)
             asked = asked if isinstance(asked, dict) else {}

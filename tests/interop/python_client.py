@@ -7,18 +7,12 @@ usage: python_client.py mcp|fastmcp URL      (proxy.py's URL, of a server of its
 import json
 import sys
 import time
-import urllib.error
-import urllib.request
-import warnings
 from pathlib import Path
-from urllib.parse import quote, urljoin
 
-import anyio
-import fastmcp
-import mcp
-from mcp.types import CreateMessageResult, ElicitResult, PromptReference, TextContent
+from mcp.types import PromptReference
 
-LIMIT_S = 120
+from python_checks import CHANGED, CLIENTS, SAID, Progress, Proxy, Seen, check, equal, raw, run, texts, until
+
 TOOLS = {
     "test_simple_text",
     "test_image_content",
@@ -36,179 +30,9 @@ TOOLS = {
     "slow",
 }
 LOGGED = ["Tool execution started", "Tool processing data", "Tool execution completed"]
-CHANGED = "notifications/tools/list_changed"
-SAID = "This is a test response from the client"
 # When a resume breaks too, these clients come back with the id that they resumed from, not with the last they saw.
 # They get exactly what they ask for, so the fault is theirs.
 DOUBLED = {"again while it resumes": [1, 2, 3, 2, 3, 4]}
-passed = failed = 0
-
-
-def check(name, ok, detail=""):
-    global passed, failed
-    if ok:
-        passed += 1
-        print(f"ok   {name}", flush=True)
-    else:
-        failed += 1
-        print(f"FAIL {name}: {detail}", flush=True)
-
-
-def equal(name, got, want):
-    check(name, got == want, f"got {got!r}, want {want!r}")
-
-
-class Seen:
-    """What the server sent of its own accord."""
-
-    def __init__(self):
-        self.logged = []
-        self.changed = []
-        self.asked = []
-
-    async def log(self, params):
-        self.logged.append(params.data)
-
-    async def message(self, message):
-        if getattr(message, "method", None) == CHANGED:
-            self.changed.append(message.method)
-
-    def sampled(self, messages):
-        self.asked.append(messages[0].content.text)
-        return CreateMessageResult(role="assistant", content=TextContent(text=SAID), model="none")
-
-    def elicited(self, message):
-        self.asked.append(message)
-        return {"username": "someone", "email": "someone@example.com"}
-
-
-class Mcp:
-    """The official SDK."""
-
-    def __init__(self, url, seen):
-        async def sampling(_, params):
-            return seen.sampled(params.messages)
-
-        async def elicitation(_, params):
-            return ElicitResult(action="accept", content=seen.elicited(params.message))
-
-        self.client = mcp.Client(
-            url,
-            mode="legacy",
-            sampling_callback=sampling,
-            elicitation_callback=elicitation,
-            logging_callback=seen.log,
-            message_handler=seen.message,
-        )
-
-    async def tools(self):
-        return (await self.client.list_tools()).tools
-
-    async def call(self, name, arguments=None, progress=None):
-        return await self.client.call_tool(name, arguments, progress_callback=progress)
-
-    async def resources(self):
-        return (await self.client.list_resources()).resources
-
-    async def read(self, uri):
-        return (await self.client.read_resource(uri)).contents
-
-    async def prompts(self):
-        return (await self.client.list_prompts()).prompts
-
-    async def complete(self, reference, argument):
-        return (await self.client.complete(reference, argument)).completion
-
-    async def ping(self):
-        await self.client.session.send_ping()
-
-
-class FastMcp:
-    """FastMCP, whose client wraps the official SDK's session and transport."""
-
-    def __init__(self, url, seen):
-        async def sampling(messages, *_):
-            return seen.sampled(messages)
-
-        async def elicitation(message, *_):
-            return seen.elicited(message)
-
-        self.client = fastmcp.Client(
-            url,
-            mode="legacy",
-            sampling_handler=sampling,
-            elicitation_handler=elicitation,
-            log_handler=seen.log,
-            message_handler=seen.message,
-        )
-
-    async def tools(self):
-        return await self.client.list_tools()
-
-    async def call(self, name, arguments=None, progress=None):
-        return await self.client.call_tool(name, arguments, progress_handler=progress, raise_on_error=False)
-
-    async def resources(self):
-        return await self.client.list_resources()
-
-    async def read(self, uri):
-        return await self.client.read_resource(uri)
-
-    async def prompts(self):
-        return await self.client.list_prompts()
-
-    async def complete(self, reference, argument):
-        return await self.client.complete(reference, argument)
-
-    async def ping(self):
-        await self.client.ping()
-
-
-class Progress:
-    """The progress notifications of one call, each with its time of arrival."""
-
-    def __init__(self):
-        self.values = []
-        self.times = []
-
-    async def __call__(self, progress, total, message):
-        self.values.append(progress)
-        self.times.append(time.monotonic())
-
-
-class Proxy:
-    """The proxy's control, and the server's counters."""
-
-    def __init__(self, url):
-        self.url = url
-
-    async def ask(self, command):
-        return await anyio.to_thread.run_sync(lambda: raw(urljoin(self.url, f"/__proxy/{quote(command, '?&=/')}"))[1])
-
-    async def labelled(self, label):
-        return [it for it in (await self.ask("state"))["exchanges"] if it["label"] == label]
-
-
-def raw(url, headers=None, body=None):
-    """The status and the parsed JSON body of one plain request."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, headers or {})
-    try:
-        with urllib.request.urlopen(request, timeout=LIMIT_S) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as refusal:
-        return refusal.code, json.load(refusal)
-
-
-async def until(met):
-    """Waits until something is so, for a while."""
-    with anyio.move_on_after(5):
-        while not met():
-            await anyio.sleep(0.02)
-
-
-def texts(result):
-    return [item.text for item in result.content]
 
 
 async def converse(it):
@@ -327,7 +151,7 @@ async def after_the_end(url, proxy):
     status, body = raw(url, headers, {"jsonrpc": "2.0", "id": 1, "method": "ping"})
     equal("the ended session answers 404", status, 404)
     check("the 404 has a JSON-RPC error", "code" in body.get("error", {}), body)
-    _, stats = raw(urljoin(url, "/__stats"))
+    stats = await proxy.stats()
     left = {name: stats.get(name) for name in ("sessions", "calls", "streams", "pending", "gaps", "dropped_notices")}
     equal("nothing is left (is the server fresh, with --stats?)", left, dict.fromkeys(left, 0))
     counts = [stats["created"], stats["committed"], stats["ended"]["deleted"]]
@@ -336,25 +160,18 @@ async def after_the_end(url, proxy):
 
 async def main(which, url):
     seen, proxy = Seen(), Proxy(url)
-    it = {"mcp": Mcp, "fastmcp": FastMcp}[which](url, seen)
-    with anyio.fail_after(LIMIT_S):
-        await proxy.ask("cut?on=GET&frames=1&bytes=30")
-        async with it.client:
-            await converse(it)
-            await lose_the_standalone_stream(it, seen, proxy)
-            await be_asked(it, seen, proxy)
-            await be_told(it, seen)
-            await lose_calls(it, proxy)
-        await after_the_end(url, proxy)
+    it = CLIENTS[which](url, seen, "legacy")
+    await proxy.ask("cut?on=GET&frames=1&bytes=30")
+    async with it.client:
+        await converse(it)
+        await lose_the_standalone_stream(it, seen, proxy)
+        await be_asked(it, seen, proxy)
+        await be_told(it, seen)
+        await lose_calls(it, proxy)
+    await after_the_end(url, proxy)
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    warnings.simplefilter("ignore", mcp.MCPDeprecationWarning)  # the handshake era is meant
-    try:
-        anyio.run(main, *sys.argv[1:])
-    except Exception as error:
-        check("the conversation came to its end", False, repr(getattr(error, "exceptions", error)))
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    run(main, *sys.argv[1:])
