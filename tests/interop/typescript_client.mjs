@@ -6,9 +6,9 @@
 //   client   @modelcontextprotocol/client, version 2
 
 import { readFileSync } from "node:fs";
-import { inspect, isDeepStrictEqual } from "node:util";
 
-const LIMIT_MS = 120_000;
+import { KINDS, Proxy, SAID, call, check, equal, run, until, watch } from "./typescript_checks.mjs";
+
 const TOOLS = [
   "test_simple_text",
   "test_image_content",
@@ -26,106 +26,6 @@ const TOOLS = [
   "slow",
 ];
 const LOGGED = ["Tool execution started", "Tool processing data", "Tool execution completed"];
-const SAID = "This is a test response from the client";
-const CAPABILITIES = { sampling: {}, elicitation: {} };
-let passed = 0;
-let failed = 0;
-
-function check(name, ok, detail) {
-  if (ok) {
-    passed += 1;
-    console.log(`ok   ${name}`);
-  } else {
-    failed += 1;
-    console.log(`FAIL ${name}: ${typeof detail === "string" ? detail : JSON.stringify(detail)}`);
-  }
-}
-
-function equal(name, got, want) {
-  check(name, isDeepStrictEqual(got, want), `got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
-}
-
-/** The two packages, as far as they differ. */
-const KINDS = {
-  async sdk(url) {
-    const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
-    const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
-    const types = await import("@modelcontextprotocol/sdk/types.js");
-    const schemas = {
-      "sampling/createMessage": types.CreateMessageRequestSchema,
-      "elicitation/create": types.ElicitRequestSchema,
-      "notifications/message": types.LoggingMessageNotificationSchema,
-      "notifications/tools/list_changed": types.ToolListChangedNotificationSchema,
-    };
-    const client = new Client({ name: "interop", version: "1" }, { capabilities: CAPABILITIES });
-    return {
-      client,
-      transport: new StreamableHTTPClientTransport(new URL(url)),
-      answer: (method, handler) => client.setRequestHandler(schemas[method], handler),
-      hear: (method, handler) => client.setNotificationHandler(schemas[method], handler),
-      callTool: (params, options) => client.callTool(params, undefined, options),
-    };
-  },
-  async client(url) {
-    const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-    const client = new Client({ name: "interop", version: "1" }, { capabilities: CAPABILITIES });
-    return {
-      client,
-      transport: new StreamableHTTPClientTransport(new URL(url)),
-      answer: (method, handler) => client.setRequestHandler(method, handler),
-      hear: (method, handler) => client.setNotificationHandler(method, handler),
-      callTool: (params, options) => client.callTool(params, options),
-    };
-  },
-};
-
-/** What the server sent of its own accord. */
-function watch(it) {
-  const seen = { logged: [], changed: 0, asked: [] };
-  it.hear("notifications/message", ({ params }) => void seen.logged.push(params.data));
-  it.hear("notifications/tools/list_changed", () => void (seen.changed += 1));
-  it.answer("sampling/createMessage", ({ params }) => {
-    seen.asked.push([params.messages[0].content].flat()[0].text);
-    return { role: "assistant", model: "none", content: { type: "text", text: SAID } };
-  });
-  it.answer("elicitation/create", ({ params }) => {
-    seen.asked.push(params.message);
-    return { action: "accept", content: { username: "someone", email: "someone@example.com" } };
-  });
-  return seen;
-}
-
-/** Calls a tool; gives its result and its progress notifications, each with its time of arrival. */
-async function call(it, name, args = {}) {
-  const values = [];
-  const times = [];
-  const onprogress = ({ progress }) => {
-    values.push(progress);
-    times.push(performance.now());
-  };
-  const start = performance.now();
-  const result = await it.callTool({ name, arguments: args }, { onprogress });
-  const texts = result.content.map((item) => item.text);
-  return { result, texts, values, times, start, end: performance.now() };
-}
-
-/** The proxy's control. */
-class Proxy {
-  constructor(url) {
-    this.url = url;
-  }
-  async ask(command) {
-    return (await fetch(new URL(`/__proxy/${command}`, this.url))).json();
-  }
-  async labelled(label) {
-    return (await this.ask("state")).exchanges.filter((it) => it.label === label);
-  }
-}
-
-/** Waits until something is so, for a while. */
-async function until(met) {
-  for (let i = 0; i < 250 && !met(); i++) await new Promise((resolve) => setTimeout(resolve, 20));
-}
 
 async function converse(it) {
   const { client } = it;
@@ -243,9 +143,9 @@ async function afterTheEnd(url, proxy) {
   equal("the ended session answers 404", response.status, 404);
   const body = await response.json();
   check("the 404 has a JSON-RPC error", body.error?.code, body);
-  const stats = await (await fetch(new URL("/__stats", url))).json();
-  const left = ["sessions", "calls", "streams", "pending", "gaps", "dropped_notices"].filter((it) => stats[it] !== 0);
+  const left = await proxy.left("sessions", "calls", "streams", "pending", "gaps", "dropped_notices");
   equal("nothing is left (is the server fresh, with --stats?)", left, []);
+  const stats = await proxy.stats();
   const counts = [stats.created, stats.committed, stats.ended?.deleted];
   equal("one session was created, committed and deleted", counts, [1, 1, 1]);
 }
@@ -273,11 +173,4 @@ if (process.argv.length !== 4 || !(process.argv[2] in KINDS)) {
   console.error("usage: node typescript_client.mjs sdk|client URL");
   process.exit(2);
 }
-const timeout = new Promise((_, reject) => {
-  setTimeout(() => reject(new Error(`not done in ${LIMIT_MS} ms`)), LIMIT_MS);
-});
-await Promise.race([main(process.argv[2], process.argv[3]), timeout]).catch((error) => {
-  check("the conversation came to its end", false, inspect(error));
-});
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+await run(() => main(process.argv[2], process.argv[3]));
