@@ -173,6 +173,7 @@ impl Endpoint {
     fn end_all(&mut self, now: Timestamp, out: &mut Actions) {
         self.fail_calls(now, out);
         self.timers.clear(Kind::Memory);
+        self.starving.clear();
         let left: Vec<Key> = self.exchanges.iter().map(|(key, _)| key).collect();
         for key in left {
             self.end_exchange(key, now);

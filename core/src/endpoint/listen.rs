@@ -67,14 +67,14 @@ impl Endpoint {
     }
 
     /// The session wants to be told when `uri` changes. Returns whether it will be: not if it is over, or asked
-    /// for as many as it may (`listen_uris_max`).
+    /// for as many as it may (`listen_uris_max`), or if the URI is longer than 4096 bytes.
     pub fn subscribe(&mut self, session: SessionKey, uri: &str) -> bool {
         let uris_max = self.config.listen_uris_max;
         let Some(session) = self.sessions.get_mut(session.0) else { return false };
         if session.uris.iter().any(|known| **known == *uri) {
             return true;
         }
-        let room = session.uris.len() < uris_max;
+        let room = session.uris.len() < uris_max && uri.len() <= URI_BYTES_MAX;
         if room {
             session.uris.push(uri.into());
         }
@@ -102,12 +102,15 @@ impl Endpoint {
         if self.shutdown.is_some() {
             return Err(refuse(Refusal::ShuttingDown));
         }
-        if !self.budget.take_listen(self.config.listens_max) {
-            return Err(refuse(Refusal::TooBusy));
-        }
         let filter = self.granted(request.listen.unwrap_or_default());
         let nothing = filter == ListenFilter::default();
         let acknowledged = acknowledgement(&id, &filter);
+        let uris: usize = filter.uris.iter().map(|uri| uri.len()).sum();
+        let bytes = acknowledged.len().saturating_add(uris);
+        if !self.has_memory(bytes) || !self.budget.take_listen(self.config.listens_max) {
+            return Err(refuse(Refusal::TooBusy));
+        }
+        self.hold(exchange, uris);
         let mut stream = Stream::of_calls(1, core::iter::once(id.clone()), false);
         stream.carrier = Some(exchange);
         self.carry(exchange, Carries::Listen(Box::new(Listen { id, filter, stream })));
@@ -166,7 +169,7 @@ impl Endpoint {
     fn publish_to_sessions(&mut self, topic: &Topic, out: &mut Actions) -> usize {
         let text = announcement(topic, None);
         let wanted = self.sessions.iter().filter(|(_, session)| match topic {
-            Topic::Tools | Topic::Prompts | Topic::Resources => session.stream(STANDALONE).is_some(),
+            Topic::Tools | Topic::Prompts | Topic::Resources => session.listens,
             Topic::Resource(uri) => session.uris.contains(uri),
         });
         let keys: Vec<Key> = wanted.map(|(key, _)| key).collect();
@@ -180,6 +183,9 @@ impl Endpoint {
         told
     }
 }
+
+/// The longest URI that a session can subscribe to, in bytes: they are kept for as long as it lives.
+const URI_BYTES_MAX: usize = 4096;
 
 const SUBSCRIPTION_ID: &[u8] = br#""_meta":{"io.modelcontextprotocol/subscriptionId":"#;
 

@@ -8,7 +8,7 @@ use crate::slab::Key;
 use crate::time::Timestamp;
 
 use super::Endpoint;
-use super::action::{Actions, Home};
+use super::action::{Action, Actions, CallId, Home, SessionKey, Target};
 use super::budget::Budget;
 use super::timers::{Due, Kind};
 
@@ -52,24 +52,40 @@ impl Endpoint {
     }
 
     /// A sender was refused for want of memory: it is told when there may be some.
-    pub(super) fn wait_for_memory(&mut self, now: Timestamp) {
-        if self.timers.of(Kind::Memory).next().is_none() {
-            self.timers.add(Kind::Memory, Due { at: now.after(LOOK_AGAIN), key: NO_KEY, part: 0 });
+    pub(super) fn wait_for_memory(&mut self, home: Home, call: Option<CallId>, now: Timestamp) {
+        let sender = (home, call.map(|call| call.index));
+        if !self.starving.contains(&sender) {
+            self.starving.push(sender);
         }
+        self.look_again(now);
     }
 
     /// Time to look again.
     pub(super) fn handle_memory(&mut self, now: Timestamp, out: &mut Actions) {
         if self.budget.buffered_bytes() >= self.config.memory_max {
-            return self.wait_for_memory(now);
+            return self.look_again(now);
         }
-        let blocked = self.sessions.iter().flat_map(|(session, record)| {
-            record.streams.iter().map(move |stream| Home::Session { session, stream: stream.number })
-        });
-        let homes: Vec<Home> = blocked.collect();
-        let solo: Vec<Key> = self.exchanges.iter().map(|(key, _)| key).collect();
-        for home in homes.into_iter().chain(solo.into_iter().map(Home::Exchange)) {
-            self.unblock(home, out);
+        for (home, index) in core::mem::take(&mut self.starving) {
+            let Some(stream) = self.stream_mut(home) else { continue };
+            match (index, home) {
+                (Some(index), _) => {
+                    let blocked =
+                        stream.waiting_mut(index).is_some_and(|call| core::mem::take(&mut call.blocked));
+                    if blocked {
+                        out.push(Action::Writable { target: Target::Call(CallId { home, index }) });
+                    }
+                }
+                (None, Home::Session { session, .. }) if core::mem::take(&mut stream.blocked) => {
+                    out.push(Action::Writable { target: Target::Session(SessionKey(session)) });
+                }
+                (None, Home::Session { .. } | Home::Exchange(_)) => {}
+            }
+        }
+    }
+
+    fn look_again(&mut self, now: Timestamp) {
+        if self.timers.of(Kind::Memory).next().is_none() {
+            self.timers.add(Kind::Memory, Due { at: now.after(LOOK_AGAIN), key: NO_KEY, part: 0 });
         }
     }
 

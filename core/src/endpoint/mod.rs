@@ -46,6 +46,7 @@ pub use carry::Frames;
 pub use listen::Topic;
 pub use stats::Stats;
 
+use action::Home;
 use exchange::{Carries, Exchange};
 use life::Happening;
 use session::Session;
@@ -70,6 +71,8 @@ pub struct Endpoint {
     shutdown: Option<Timestamp>,
     /// The server had no memory for the frame that was sent last.
     starved: bool,
+    /// The senders that wait for memory.
+    starving: Vec<(Home, Option<u16>)>,
     counters: Counters,
     /// Calls so far, for the check of invariants.
     #[cfg(debug_assertions)]
@@ -92,6 +95,7 @@ impl Endpoint {
             timers: Timers::default(),
             shutdown: None,
             starved: false,
+            starving: Vec::new(),
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             calls: 0,

@@ -40,8 +40,8 @@ impl Endpoint {
         match message {
             Outbound::Initialized { .. } => Err(SendError::Misplaced(Box::new(message))),
             Outbound::Result { .. } | Outbound::Error { .. } => {
-                let text = self.answer_text(&id, &message);
-                if !self.answer_with_status(call, &message, &text, out) {
+                let (text, error) = self.answer_text(&id, &message);
+                if !self.answer_with_status(call, error, &text, out) {
                     self.answer(call, text, now, out);
                 }
                 Ok(())
@@ -213,7 +213,7 @@ impl Endpoint {
             Pushed::Full => {
                 self.mark_blocked(home, call);
                 if core::mem::take(&mut self.starved) {
-                    self.wait_for_memory(now);
+                    self.wait_for_memory(home, call, now);
                 }
                 Err(SendError::Full(Box::new(message)))
             }
@@ -267,12 +267,11 @@ impl Endpoint {
     fn answer_with_status(
         &mut self,
         call: CallId,
-        message: &Outbound,
+        error: Option<i64>,
         text: &Bytes,
         out: &mut Actions,
     ) -> bool {
-        let Outbound::Error { error } = message else { return false };
-        let Some(status) = ErrorStatus::of(error.code) else { return false };
+        let Some(status) = error.and_then(ErrorStatus::of) else { return false };
         if !self.stream(call.home).is_some_and(|stream| stream.era == Era::Stateless) {
             return false;
         }
@@ -321,7 +320,7 @@ impl Endpoint {
         let id = waiting.id.clone();
         if batch || self.held_carrier(call.home).is_some() {
             let error = ErrorObject::new(code::CANCELLED, "the call was cancelled by the client");
-            let text = self.answer_text(&id, &Outbound::Error { error });
+            let (text, _) = self.answer_text(&id, &Outbound::Error { error });
             return self.answer(call, text, now, out);
         }
         self.set_call(call, CallState::Done);
@@ -335,19 +334,25 @@ impl Endpoint {
         self.call_ended(call.home, now, out);
     }
 
-    /// The text of an answer; one that is too large, or for which there is no memory, becomes an error.
-    fn answer_text(&mut self, id: &RequestId, message: &Outbound) -> Bytes {
+    /// The text of an answer; one that is too large, or for which there is no memory, becomes an
+    /// error. With the code of the error, if it is one now.
+    fn answer_text(&mut self, id: &RequestId, message: &Outbound) -> (Bytes, Option<i64>) {
         let mut text = BytesMut::with_capacity(256);
+        let mut error = None;
         match message {
             Outbound::Result { result } => jsonrpc::write_result(id, result, &mut text),
-            Outbound::Error { error } => jsonrpc::write_error(Some(id), error, &mut text),
+            Outbound::Error { error: object } => {
+                error = Some(object.code);
+                jsonrpc::write_error(Some(id), object, &mut text);
+            }
             Outbound::Initialized { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {}
         }
         if let Some(why) = self.cannot_hold(text.len()) {
+            error = Some(code::INTERNAL_ERROR);
             text.clear();
             jsonrpc::write_error(Some(id), &ErrorObject::new(code::INTERNAL_ERROR, why), &mut text);
         }
-        text.freeze()
+        (text.freeze(), error)
     }
 
     /// The answers of a stream as one JSON text.

@@ -30,6 +30,9 @@ impl Endpoint {
         }
         let Some(last_event_id) = last_event_id else {
             self.open_standalone(key);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.listens = true;
+            }
             let home = Home::Session { session: key, stream: STANDALONE };
             let position = self.stream(home).map_or(0, |stream| stream.ring.cursor());
             self.attach(exchange, key, STANDALONE, position, now, out);

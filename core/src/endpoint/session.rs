@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) streams_opened: u32,
     /// Priming events ever sent, so that each has an id of its own.
     pub(super) primed: u32,
+    /// Its client has read its standalone stream.
+    pub(super) listens: bool,
     /// Resources whose changes it wants to be told of.
     pub(super) uris: Vec<Box<str>>,
     /// Requests to the client without a reply.

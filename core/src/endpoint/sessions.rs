@@ -89,6 +89,7 @@ impl Endpoint {
             streams: Vec::new(),
             streams_opened: 0,
             primed: 0,
+            listens: false,
             uris: Vec::new(),
             asked: Vec::new(),
             exchanges: 0,

@@ -54,7 +54,7 @@ impl Endpoint {
 
     /// The server has no memory for a frame.
     pub(super) fn starve(&mut self, home: Home, weight: Weight) -> Pushed {
-        self.starved = true;
+        self.starved = weight == Weight::Kept;
         self.no_room(home, weight)
     }
 
