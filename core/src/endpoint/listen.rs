@@ -107,7 +107,7 @@ impl Endpoint {
         let acknowledged = acknowledgement(&id, &filter);
         let uris: usize = filter.uris.iter().map(|uri| uri.len()).sum();
         let bytes = acknowledged.len().saturating_add(uris);
-        if !self.has_memory(bytes) || !self.budget.take_listen(self.config.listens_max) {
+        if !self.has_memory(bytes, Weight::Kept) || !self.budget.take_listen(self.config.listens_max) {
             return Err(refuse(Refusal::TooBusy));
         }
         self.hold(exchange, uris);
@@ -167,6 +167,10 @@ impl Endpoint {
     /// List changes go to every session whose client has ever read its standalone stream; changes of a
     /// resource to those that subscribed.
     fn publish_to_sessions(&mut self, topic: &Topic, out: &mut Actions) -> usize {
+        // In a shutdown nobody reads a standalone stream any more.
+        if self.shutdown.is_some() {
+            return 0;
+        }
         let text = announcement(topic, None);
         let wanted = self.sessions.iter().filter(|(_, session)| match topic {
             Topic::Tools | Topic::Prompts | Topic::Resources => session.listens,

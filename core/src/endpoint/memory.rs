@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 use super::Endpoint;
 use super::action::{Action, Actions, CallId, Home, SessionKey, Target};
 use super::budget::Budget;
+use super::ring::Weight;
 use super::timers::{Due, Kind};
 
 /// How often a shard with senders that wait for memory looks whether another shard has given some back.
@@ -23,8 +24,11 @@ const NO_KEY: Key = Key { index: 0, generation: 0 };
 
 impl Endpoint {
     /// Takes `len` bytes of the server's memory. Streams that are retained for a resume go for it, those that
-    /// broke first going first.
-    pub(super) fn take_memory(&mut self, len: usize) -> bool {
+    /// broke first going first; but not for what can be left out.
+    pub(super) fn take_memory(&mut self, len: usize, weight: Weight) -> bool {
+        if weight == Weight::Droppable {
+            return self.budget.take_bytes(len, self.config.memory_max);
+        }
         while !self.budget.take_bytes(len, self.config.memory_max) {
             if !self.free_one_retained() {
                 return false;
@@ -34,8 +38,8 @@ impl Endpoint {
     }
 
     /// Whether there are `len` bytes of memory now, or can be made.
-    pub(super) fn has_memory(&mut self, len: usize) -> bool {
-        let has = self.take_memory(len);
+    pub(super) fn has_memory(&mut self, len: usize, weight: Weight) -> bool {
+        let has = self.take_memory(len, weight);
         if has {
             self.budget.bytes_changed(len, 0);
         }
@@ -47,7 +51,7 @@ impl Endpoint {
         if len > self.config.message_bytes_max {
             return Some("the answer is larger than the limit");
         }
-        let room = len <= ALWAYS || self.has_memory(len);
+        let room = len <= ALWAYS || self.has_memory(len, Weight::Kept);
         if room { None } else { Some("the server has no memory left for the answer") }
     }
 

@@ -202,7 +202,7 @@ impl Endpoint {
         }
         let weight = if droppable { Weight::Droppable } else { Weight::Kept };
         // What cannot be sent must not turn the response into a stream either.
-        let pushed = if self.has_memory(text.len()) {
+        let pushed = if self.has_memory(text.len(), weight) {
             self.commit_if_held(home, now, out);
             self.push(home, &text, weight, out)
         } else {

@@ -33,7 +33,7 @@ impl Endpoint {
             return self.no_room(home, weight);
         }
         let taken = if weight == Weight::Final { 0 } else { frame.len() };
-        if taken > 0 && !self.take_memory(taken) {
+        if taken > 0 && !self.take_memory(taken, weight) {
             return self.starve(home, weight);
         }
         let room = Room { frames_max: self.config.ring_frames_max, bytes_max: self.config.ring_bytes_max };
