@@ -24,10 +24,10 @@ use crate::session::Session;
 /// belongs to is answered with -32603, a session that was being opened is discarded.
 pub trait Handler: Send + Sync + 'static {
     /// Judges who is asking, from the request's head, before anything exists and before the body is read.
-    /// Everybody may pass unless this says otherwise.
+    /// Everybody may pass unless this says otherwise; a [`Principal`] that an outer layer put into the head's
+    /// extensions is who it is.
     fn authorize(&self, head: &Parts) -> Access {
-        let _ = head;
-        Access::anyone()
+        head.extensions.get::<Principal>().cloned().map_or_else(Access::anyone, Access::principal)
     }
 
     /// Which arguments of which tools clients mirror into `Mcp-Param-*` fields (Z5), derived from the tools'

@@ -10,6 +10,7 @@ mod connection;
 mod date;
 mod entropy;
 mod exchange;
+pub mod foreign;
 mod handler;
 pub mod listen;
 mod mailbox;

@@ -62,6 +62,10 @@ impl Mailbox {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).orders.is_empty()
+    }
+
     /// Takes the next order, or has the task woken when there is one.
     pub(crate) fn take(&self, cx: &Context<'_>) -> Option<Order> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
