@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use mcp_http_tests::serving::Which;
 use mcp_http_tokio::{AllowedHosts, Config, Eras, Publishes, SessionMode};
 
 /// What applies to whoever sets nothing.
@@ -19,6 +20,10 @@ pub(crate) struct Flags {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000", value_parser = address)]
     pub(crate) addr: String,
+
+    /// What to serve with
+    #[arg(long, value_name = "WHICH", default_value = "tokio")]
+    pub(crate) runtime: Which,
 
     /// Bytes of a request's body; larger ones get 413
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULTS.body_bytes_max, value_parser = at_least_one)]
@@ -179,7 +184,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
     use mcp_http_tokio::{AllowedHosts, Config, Eras, Publishes, SessionMode};
 
-    use super::Flags;
+    use super::{Flags, Which};
 
     fn parse(flags: &[&str]) -> Result<Flags, String> {
         let args = std::iter::once("everything").chain(flags.iter().copied());
@@ -206,7 +211,7 @@ mod tests {
         let flags = "--addr [::1]:0 --body-max 1 --header-timeout 0.2 --body-timeout 3 --keep-alive 4 \
             --session-idle 5 --establish-timeout 6 --confirm-timeout 7 --comment-every 8 --stream-retention 9 \
             --shutdown-drain 10.5 --max-sessions 11 --allowed-host a --allowed-host b:1 \
-            --allowed-origin http://c --eras stateless --no-sessions --stats";
+            --allowed-origin http://c --eras stateless --no-sessions --stats --runtime smol";
         let flags = parse(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         let mut expected = plain();
         expected.body_bytes_max = 1;
@@ -227,6 +232,7 @@ mod tests {
         expected.stats_path = Some("/__stats".into());
         assert_eq!(flags.config(), expected);
         assert_eq!(flags.addr, "[::1]:0");
+        assert_eq!(flags.runtime, Which::Smol);
     }
 
     #[test]

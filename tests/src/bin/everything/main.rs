@@ -26,7 +26,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mcp_http_tokio::{AllowedHosts, Eras, ServeError, Server, ServerStats};
+use mcp_http_tests::serving::Bound;
+use mcp_http_tokio::{AllowedHosts, Eras, ServeError, ServerStats};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -61,10 +62,13 @@ async fn run(flags: Flags) -> Result<(), String> {
     let everything = Everything::new(&config, secret).map_err(|wrong| wrong.to_string())?;
     let first = if config.eras == Eras::Stateless { DISCOVER } else { INITIALIZE };
     let (hosts, drain_s) = (config.allowed_hosts.clone(), config.shutdown_drain.as_secs_f64());
-    let server =
-        Server::bind(flags.addr.as_str(), config).await.map_err(|error| explain(&flags.addr, &error))?;
-    say(&format!("listening on {}", server.url()));
-    say(&format!("try: {}", curl_line(&server.url(), &hosts, first)));
+    let path = config.path.clone();
+    let bound = Bound::bind(flags.runtime, &flags.addr, config).await;
+    let server = bound.map_err(|error| explain(&flags.addr, &error))?;
+    let bound_to = server.local_addr().map_err(|error| error.to_string())?;
+    let url = format!("http://{bound_to}{path}");
+    say(&format!("listening on {url}"));
+    say(&format!("try: {}", curl_line(&url, &hosts, first)));
 
     let stop = async {
         signals::reaches(heard.clone(), 1).await;
