@@ -46,7 +46,11 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
                 // A fault in the body comes while it is read: the exchange is not admitted yet.
                 let refusal = Refusal::Http(fault);
                 let reject = match std::mem::replace(&mut self.stage, Stage::Answered) {
-                    Stage::Reading(reading, _) => reading.refuse(refusal),
+                    Stage::Reading(reading, _) => reading.refuse(match fault {
+                        // Counted here or by another stack, it is the same refusal.
+                        h1::Fault::BodyTooLarge => Refusal::BodyTooLarge { limit: reading.limit() },
+                        _ => refusal,
+                    }),
                     Stage::Idle | Stage::Authorizing(_) | Stage::Serving(_) | Stage::Answered => {
                         Reject::new(refusal)
                     }

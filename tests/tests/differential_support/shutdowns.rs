@@ -1,0 +1,51 @@
+//! The server stops: streams end, calls may finish, then they are failed.
+
+use serde_json::json;
+
+use super::client::{Client, NEWEST};
+use super::{Scenario, scenario};
+use crate::socket_support::ask::{initialize_as, request};
+
+pub(crate) const ALL: &[Scenario] = &[
+    Scenario {
+        name: "calls may finish",
+        play: finishes,
+        configure: |config| config.shutdown_drain = std::time::Duration::from_secs(20),
+    },
+    scenario("calls that do not finish", does_not_finish),
+    scenario("an initialize that is not answered", pending),
+];
+
+fn finishes(client: &mut Client) {
+    let open = client.open(NEWEST);
+    let mut idle = client.listen(&open);
+    client.event(&mut idle);
+    let counts = open.own(request("1", "counts", &json!({ "to": 4, "gate": "a" })));
+    let mut stream = client.stream("counts", &counts);
+    client.message(&mut stream);
+    let mut wire = client.send(&open.own(request("2", "echo", &json!({ "gate": "a" }))));
+    client.lab.until("call 2 echo s1 by anyone 2025-11-25 POST", 1);
+    client.begin_stop();
+    client.rest(&mut idle);
+    client.lab.open("a");
+    client.rest(&mut stream);
+    client.answer("echo", &mut wire, false);
+}
+
+fn does_not_finish(client: &mut Client) {
+    let open = client.open(NEWEST);
+    let mut stream = client.stream("waits", &open.own(request("1", "waits", &json!({ "notes": true }))));
+    client.message(&mut stream);
+    let mut wire = client.send(&open.own(request("2", "waits", &json!({}))));
+    client.lab.until("call 2 waits s1 by anyone 2025-11-25 POST", 1);
+    client.begin_stop();
+    client.rest(&mut stream);
+    client.answer("waits", &mut wire, false);
+}
+
+fn pending(client: &mut Client) {
+    let mut wire = client.send(&initialize_as("silent", NEWEST));
+    client.lab.until("initialize s1 by anyone 2025-11-25", 1);
+    client.begin_stop();
+    client.answer("initialize", &mut wire, false);
+}
