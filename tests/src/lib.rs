@@ -2,6 +2,7 @@
 
 pub mod model;
 pub mod script;
+pub mod serving;
 pub mod sim;
 
 /// The README's code is compiled, and its test is run.
