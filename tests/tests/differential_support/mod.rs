@@ -29,6 +29,11 @@ pub(crate) const fn scenario(name: &'static str, play: fn(&mut Client)) -> Scena
     Scenario { name, play, configure: |_| () }
 }
 
+/// Calls are failed in the last tenth of it (D3): long enough to be written on a busy machine.
+pub(crate) fn long_drain(config: &mut Config) {
+    config.shutdown_drain = std::time::Duration::from_secs(4);
+}
+
 /// Plays a scenario; returns what the client saw, what the handler saw, and the server's last word.
 fn transcript(scenario: &Scenario, which: Which) -> String {
     let server = Server::start(which, scenario.configure);
@@ -39,17 +44,17 @@ fn transcript(scenario: &Scenario, which: Which) -> String {
     format!("client:\n{}\nhandler:\n{}\nserver:\n{lives}\n", client.join("\n"), handler.join("\n"))
 }
 
-/// Plays each scenario on each runtime. All must come to the same.
+/// Plays each scenario on each runtime, all at the same time. All must come to the same.
 #[track_caller]
 pub(crate) fn compare(scenarios: &[Scenario]) {
     let mut differ = Vec::new();
     for scenario in scenarios {
-        let first = transcript(scenario, Which::Tokio);
-        if std::env::args().any(|argument| argument == "--nocapture") {
-            println!("=== {}\n{first}", scenario.name);
-        }
-        for which in [Which::Smol, Which::Axum] {
-            let other = transcript(scenario, which);
+        let [first, others @ ..] = std::thread::scope(|scope| {
+            let play = |which| scope.spawn(move || transcript(scenario, which));
+            let playing = [Which::Tokio, Which::Smol, Which::Axum].map(play);
+            playing.map(|played| played.join().unwrap_or_else(|_| panic!("in {:?}", scenario.name)))
+        });
+        for (which, other) in [Which::Smol, Which::Axum].into_iter().zip(others) {
             if other != first {
                 differ
                     .push(format!("=== {} on {which:?}:\n{other}\nnot as on tokio:\n{first}", scenario.name));

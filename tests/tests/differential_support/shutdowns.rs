@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::{Client, NEWEST};
-use super::{Scenario, scenario};
+use super::{Scenario, long_drain};
 use crate::socket_support::ask::{initialize_as, request};
 
 pub(crate) const ALL: &[Scenario] = &[
@@ -12,8 +12,8 @@ pub(crate) const ALL: &[Scenario] = &[
         play: finishes,
         configure: |config| config.shutdown_drain = std::time::Duration::from_secs(20),
     },
-    scenario("calls that do not finish", does_not_finish),
-    scenario("an initialize that is not answered", pending),
+    Scenario { name: "calls that do not finish", play: does_not_finish, configure: long_drain },
+    Scenario { name: "an initialize that is not answered", play: pending, configure: long_drain },
 ];
 
 fn finishes(client: &mut Client) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, MIDDLE};
-use super::{Scenario, scenario};
+use super::{Scenario, long_drain, scenario};
 use crate::socket_support::ask::{Ask, delete, get, ping, request};
 
 pub(crate) const ALL: &[Scenario] = &[
@@ -14,7 +14,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("a disconnect cancels, in the stream", gone_late),
     scenario("a session is not touched", sessions),
     scenario("listening for changes", listening),
-    scenario("listeners at the shutdown", shutdown),
+    Scenario { name: "listeners at the shutdown", play: shutdown, configure: long_drain },
 ];
 
 const VERSION: &str = "2026-07-28";
