@@ -190,13 +190,8 @@ impl World {
     fn framed(&mut self, owner: usize, stream: usize, id: Option<String>, text: Option<String>) {
         let loose = self.is_loose();
         let known = &mut self.clients[owner].streams[stream];
-        let mut is_new = false;
-        if let Some(text) = &text {
-            is_new = known.place_of(text, loose);
-            if !is_new {
-                self.seen.replayed += 1;
-            }
-        }
+        let is_new = text.as_ref().is_some_and(|text| known.place_of(id.as_deref(), text, loose));
+        self.seen.replayed += u64::from(text.is_some() && !is_new);
         if let Some(id) = id {
             let place = known.at;
             let same = known.ids.iter().find(|(other, _)| *other == id);
@@ -408,24 +403,20 @@ impl World {
 }
 
 impl Stream {
-    /// Whether the message is new; one that came before must be where it was.
-    fn place_of(&mut self, text: &str, loose: bool) -> bool {
-        let rest = &self.history[self.at..];
-        let ahead = rest.iter().position(|before| before == text);
+    /// Whether the message is new; one that came before, by its id, must be the same and where it was.
+    fn place_of(&mut self, id: Option<&str>, text: &str, loose: bool) -> bool {
         let may_skip = loose && self.calls.is_empty();
-        match ahead {
-            Some(ahead) => {
-                assert!(ahead == 0 || may_skip, "R6: a resume left something out before {text}: {self:?}");
-                self.at += ahead + 1;
-                false
-            }
-            None => {
-                assert!(rest.is_empty() || may_skip, "R6: a resume left something out: {text}, {self:?}");
-                self.history.push(text.to_owned());
-                self.at = self.history.len();
-                true
-            }
+        let before = self.ids.iter().find(|(known, _)| Some(known.as_str()) == id).map(|(_, place)| *place);
+        let place = before.unwrap_or(self.history.len() + 1);
+        let follows = place == self.at + 1 || (may_skip && place > self.at);
+        assert!(follows, "R6: a resume left something out, or doubled it: {id:?} {text}, {self:?}");
+        self.at = place;
+        if before.is_none() {
+            self.history.push(text.to_owned());
+            return true;
         }
+        assert_eq!(self.history[place - 1], text, "C5: {id:?} is another message now");
+        false
     }
 
     /// All its calls are answered, or need not be.
