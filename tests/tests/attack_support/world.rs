@@ -446,7 +446,8 @@ impl Sent {
 
 fn answers(message: &Value, id: &str) -> bool {
     let has = |name: &str| message.get(name).is_some();
-    message["id"].to_string() == id && !has("method") && has("result") != has("error")
+    let id: Value = serde_json::from_str(id).expect("an id");
+    message["id"] == id && !has("method") && has("result") != has("error")
 }
 
 fn text(body: &[u8]) -> String {
