@@ -1,0 +1,185 @@
+//! Fills one endpoint with so many idle sessions, then does each thing once, in a function of its own that
+//! callgrind can be told to count; `flat.sh` does. Prints the allocations of each, which need no valgrind.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use mcp_http_core::intake::Admitted;
+use mcp_http_core::session_id::SessionId;
+
+use bare::{Bare, Pending};
+
+#[path = "../../../tests/attack_support/bare.rs"]
+mod bare;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: everything is the system allocator's; the counters allocate nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size() as isize, Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size() as isize, Relaxed);
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How often each thing is done: a table that doubles within so many shows, and is then an outlier of one.
+const TIMES: usize = 64;
+
+const IDLE: Duration = Duration::from_secs(30 * 60);
+const EVICT_AFTER: Duration = Duration::from_secs(60);
+
+fn main() {
+    let sessions: usize =
+        std::env::args().nth(1).and_then(|size| size.parse().ok()).expect("a number of sessions");
+    let before = BYTES.load(Relaxed);
+    // Room for those that come one by one, and no more: then the cap is met.
+    let mut bare = Bare::with_room(sessions + TIMES);
+    let mut ids: Vec<SessionId> = (0..sessions).map(|_| bare.used()).collect();
+    let held = BYTES.load(Relaxed) - before - (ids.capacity() * size_of::<SessionId>()) as isize;
+    println!("bytes_each {}", held / sessions as isize);
+
+    // Tables that are full double now and then; the second time they have the room.
+    for first in [true, false] {
+        let asks: Vec<Admitted> = (0..TIMES).map(|_| bare.initialize()).collect();
+        if first {
+            count("open_and_maybe_grow", asks, |ask| drop(black_box(open_and_maybe_grow(&mut bare, ask))));
+        } else {
+            count("open", asks, |ask| drop(black_box(open(&mut bare, ask))));
+        }
+        // Those were pending only; the places go back.
+        bare.wait(Duration::from_secs(30));
+        reap_all(&mut bare);
+    }
+    ids.extend((0..TIMES).map(|_| bare.used()));
+
+    let id = ids[sessions / 2].clone();
+    let asks: Vec<Admitted> = (0..TIMES).map(|_| bare.ping(&id)).collect();
+    count("call", asks, |ask| call(&mut bare, ask));
+    count("poll_timeout", (0..TIMES).collect(), |_| poll_timeout(&bare));
+    count("idle_timeout", (0..TIMES).collect(), |_| idle_timeout(&mut bare));
+
+    // At the cap, with everybody idle for long enough: each new one takes the place of one of them.
+    bare.wait(EVICT_AFTER);
+    let asks: Vec<Admitted> = (0..TIMES).map(|_| bare.initialize()).collect();
+    count("open_at_cap", asks, |ask| drop(black_box(open_at_cap(&mut bare, ask))));
+    bare.wait(Duration::from_secs(30));
+    reap_all(&mut bare);
+
+    // The same after everybody came back once: the deadlines that stand are all outdated.
+    for id in &ids {
+        let ask = bare.ping(id);
+        bare.call(ask);
+        bare.out.drain().for_each(drop);
+    }
+    bare.wait(EVICT_AFTER);
+    let asks: Vec<Admitted> = (0..1).map(|_| bare.initialize()).collect();
+    count("open_at_cap_all_used", asks, |ask| drop(black_box(open_at_cap_all_used(&mut bare, ask))));
+    bare.wait(Duration::from_secs(30));
+    reap_all(&mut bare);
+
+    // At the cap, when as many as could were asked for and are not answered: each has a victim of its own.
+    for _ in 0..sessions / 2 {
+        let ask = bare.initialize();
+        drop(bare.open(ask));
+    }
+    let asks: Vec<Admitted> = (0..1).map(|_| bare.initialize()).collect();
+    count("open_at_cap_half_reserved", asks, |ask| {
+        drop(black_box(open_at_cap_half_reserved(&mut bare, ask)))
+    });
+
+    bare.wait(IDLE);
+    count("timeout_step", (0..1).collect(), |_| timeout_step(&mut bare));
+    reap_all(&mut bare);
+    assert!(bare.endpoint.stats().is_drained());
+}
+
+// The things that are counted. Their bodies differ (the name is in them), so that no two become one function.
+
+#[inline(never)]
+fn open(bare: &mut Bare, ask: Admitted) -> Pending {
+    black_box("open");
+    bare.open(ask)
+}
+
+#[inline(never)]
+fn open_and_maybe_grow(bare: &mut Bare, ask: Admitted) -> Pending {
+    black_box("open_and_maybe_grow");
+    bare.open(ask)
+}
+
+#[inline(never)]
+fn open_at_cap(bare: &mut Bare, ask: Admitted) -> Pending {
+    black_box("open_at_cap");
+    bare.open(ask)
+}
+
+#[inline(never)]
+fn open_at_cap_all_used(bare: &mut Bare, ask: Admitted) -> Pending {
+    black_box("open_at_cap_all_used");
+    bare.open(ask)
+}
+
+#[inline(never)]
+fn open_at_cap_half_reserved(bare: &mut Bare, ask: Admitted) -> Pending {
+    black_box("open_at_cap_half_reserved");
+    bare.open(ask)
+}
+
+#[inline(never)]
+fn call(bare: &mut Bare, ask: Admitted) {
+    black_box("call");
+    bare.call(ask);
+    bare.out.drain().for_each(drop);
+}
+
+#[inline(never)]
+fn poll_timeout(bare: &Bare) {
+    black_box("poll_timeout");
+    black_box(bare.endpoint.poll_timeout());
+}
+
+#[inline(never)]
+fn idle_timeout(bare: &mut Bare) {
+    black_box("idle_timeout");
+    bare.endpoint.handle_timeout(bare.now, &mut bare.out);
+}
+
+#[inline(never)]
+fn timeout_step(bare: &mut Bare) {
+    black_box("timeout_step");
+    bare.endpoint.handle_timeout(bare.now, &mut bare.out);
+    bare.out.drain().for_each(drop);
+}
+
+/// Does it with each of these; prints the most and the sum of allocations.
+fn count<T>(name: &str, all: Vec<T>, mut does: impl FnMut(T)) {
+    let (mut most, mut sum, times) = (0, 0, all.len());
+    for one in all {
+        let before = ALLOCATIONS.load(Relaxed);
+        does(one);
+        let made = ALLOCATIONS.load(Relaxed) - before;
+        (most, sum) = (most.max(made), sum + made);
+    }
+    println!("allocations {name} times {times} sum {sum} most {most}");
+}
+
+fn reap_all(bare: &mut Bare) {
+    while bare.endpoint.poll_timeout().is_some_and(|due| due <= bare.now) {
+        bare.endpoint.handle_timeout(bare.now, &mut bare.out);
+        bare.out.drain().for_each(drop);
+    }
+}
