@@ -191,7 +191,7 @@ fn core_touches_nothing_outside() {
 
 #[test]
 fn unsafe_is_forbidden_and_not_only_absent() {
-    for lib in ["core", "adapters/driver", "adapters/tokio"] {
+    for lib in ["core", "adapters/driver", "adapters/tokio", "adapters/smol", "adapters/tower"] {
         let manifest = fs::read_to_string(root().join(lib).join("Cargo.toml")).unwrap();
         let inherits = manifest.contains("[lints]\nworkspace = true");
         assert!(inherits || manifest.contains("unsafe_code = \"forbid\""), "{lib}");
