@@ -9,7 +9,7 @@ use crate::answer::{Answer, Fields, Grant};
 use crate::h1;
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, RequestId, code};
-use crate::version::Version;
+use crate::version::{Era, Version};
 
 /// An answer that refuses: why, the request's id if it was read, and the CORS grant if there is one, since a
 /// browser shows a refusal to its page only with it (I5).
@@ -255,9 +255,15 @@ impl Refusal {
                 INVALID_REQUEST,
                 format!("MCP-Protocol-Version must be {}, given once", any_of(supported)),
             ),
-            Refusal::UnsupportedVersion { .. } => row(
+            Refusal::UnsupportedVersion { supported, .. } => row(
                 StatusCode::BAD_REQUEST,
-                code::UNSUPPORTED_VERSION,
+                // The code of the stateless era tells a client that it is served here, so that it does not fall
+                // back to the handshake. Where it is not, it has to.
+                if supported.iter().any(|version| version.era() == Era::Stateless) {
+                    code::UNSUPPORTED_VERSION
+                } else {
+                    INVALID_REQUEST
+                },
                 "this protocol version is not served, or not in this form: data.supported lists those that are, \
                  and those before 2026-07-28 begin with initialize",
             ),

@@ -258,7 +258,10 @@ fn i12_the_refusal_is_400_and_lists_what_is_served() {
     assert_eq!(answer.status.as_u16(), 400);
     let body = intake_support::json(&answer);
     assert_eq!(body["id"], 7);
-    assert_eq!(body["error"]["code"], -32022);
+    assert_eq!(
+        body["error"]["code"], -32600,
+        "the code of an era that is not served would keep clients there"
+    );
     assert_eq!(body["error"]["data"]["requested"], "2026-07-28");
     assert_eq!(body["error"]["data"]["supported"], serde_json::json!(HANDSHAKE));
 }

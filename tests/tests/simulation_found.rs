@@ -10,7 +10,6 @@ use mcp_http_tests::sim::{Play, run};
 const STARVING: [u64; 4] = [4, 62, 86, 165];
 
 #[test]
-#[ignore = "known fault: where memory is short, a sender can wait for what nobody gives up"]
 fn r9_nobody_waits_for_ever_when_memory_is_short() {
     for seed in STARVING {
         println!("SIM_KNOWN=1 SIM_SEED={seed}");
@@ -22,7 +21,6 @@ fn r9_nobody_waits_for_ever_when_memory_is_short() {
 /// is the server's memory and not the ring that is full, it is not: the sender is told of room again and again, and
 /// there never is any.
 #[test]
-#[ignore = "known fault: a sender starves on what its own reader has taken"]
 fn r9_a_sender_whose_reader_has_taken_all_has_room_when_memory_is_short() {
     let mut s = Script::with(|config| {
         config.memory_max = 4096;
@@ -49,7 +47,6 @@ fn r9_a_sender_whose_reader_has_taken_all_has_room_when_memory_is_short() {
 /// R8, R9: nor may what another reader has taken, and what is kept only in case it comes back, hold up everybody
 /// else for ever.
 #[test]
-#[ignore = "known fault: a sender starves on what another's reader has taken"]
 fn r9_what_another_reader_has_taken_makes_room_when_memory_is_short() {
     let mut s = Script::with(|config| {
         config.memory_max = 4096;

@@ -42,7 +42,8 @@ fn json_or_events_as_the_client_accepts() {
     let (json, events) = ("application/json", "text/event-stream");
     for (accept, expected) in [
         (Some("application/json, text/event-stream"), json),
-        (Some("text/event-stream, application/json"), json),
+        (Some("text/event-stream, application/json"), events),
+        (Some("text/event-stream;q=0.5, application/json"), json),
         (Some("application/json"), json),
         (Some("APPLICATION/JSON"), json),
         (Some("*/*"), json),

@@ -379,7 +379,7 @@ fn one_era_alone_or_none_of_the_sessions() {
     assert_eq!(Wire::to(alone.addr).ask(&get()).status(), 405);
     let handshake = Everything::start(&["--eras", "handshake"]);
     let answer = Wire::to(handshake.addr).ask(&modern("1", "tools/list", &json!({})));
-    refused(&answer, 400, -32022);
+    refused(&answer, 400, -32600);
     let supported = json!(["2025-11-25", "2025-06-18", "2025-03-26"]);
     assert_eq!(answer.json()["error"]["data"]["supported"], supported);
     Session::open(handshake.addr).close();

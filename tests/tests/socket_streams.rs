@@ -336,8 +336,9 @@ fn retention_ends() {
     assert_eq!(number(&stream.message()), 1);
     let last_id = stream.last_id.clone().unwrap();
     stream.into_wire().reset();
+    // What is left is the body of the call that is still running, and less than one frame.
     Stats::until(server.addr, "the ring to be empty", |stats| {
-        stats.tables.exchanges == 0 && stats.tables.buffered_bytes == 0
+        stats.tables.exchanges == 0 && stats.tables.buffered_bytes < 100
     });
     assert_eq!(session.ask(get().with("last-event-id", &last_id)).status(), 400);
     server.open_gate();

@@ -45,8 +45,9 @@ pub(crate) struct Serving {
     pub(crate) at: At,
     head: Arc<Parts>,
     who: Option<Principal>,
-    /// The body is in use for as long as the exchange is served: parameters are slices of it.
-    _lease: Option<Lease>,
+    /// Parameters are slices of the body: it counts until the response begins, and for each call until that is
+    /// over. What the application keeps longer is its own.
+    lease: Option<Arc<Lease>>,
 }
 
 /// A body: most come in one piece, which is not copied.
@@ -146,7 +147,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
             return Err(self.refusal(admitted.refuse(Refusal::UnknownSession)));
         };
         let at = shard.admit(admitted, who.clone(), self.now(), mailbox, self, &self.port);
-        Ok(Serving { at, head, who, _lease: lease })
+        Ok(Serving { at, head, who, lease: lease.map(Arc::new) })
     }
 
     /// The answer that refuses.
@@ -199,6 +200,11 @@ impl Reading {
 }
 
 impl Serving {
+    /// The response has begun: everything was handed over.
+    pub(crate) fn release_body(&mut self) {
+        self.lease = None;
+    }
+
     /// Hands a message to the application. `None` if it is not of this exchange, or there is nothing to do.
     pub(crate) fn start<H: Handler, R: Runtime>(
         &self,
@@ -208,6 +214,9 @@ impl Serving {
     ) -> Option<Running> {
         if self.at != at {
             return None;
+        }
+        if let (Some(line), Some(lease)) = (&handed.line, &self.lease) {
+            line.state.hold(Arc::clone(lease));
         }
         let origin =
             Origin { session: handed.session, principal: self.who.clone(), head: Arc::clone(&self.head) };

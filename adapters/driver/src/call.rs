@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_http_core::endpoint::{CallId, Event, Outbound, SendError, Target};
+use mcp_http_core::endpoint::{CallId, Event, Lease, Outbound, SendError, Target};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{ErrorObject, Request, RequestId};
 use mcp_http_core::session_id::ShardId;
@@ -42,6 +42,19 @@ pub(crate) struct Line {
 pub(crate) struct LineState {
     pub(crate) cancelled: Flag,
     pub(crate) writable: Permit,
+    /// The memory that the call's body takes.
+    body: Mutex<Option<Arc<Lease>>>,
+}
+
+impl LineState {
+    pub(crate) fn hold(&self, body: Arc<Lease>) {
+        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+    }
+
+    /// The call is over: it was answered, or nobody waits for it any more.
+    pub(crate) fn end(&self) {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl Call {

@@ -141,7 +141,12 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         while let Some(order) = self.mailbox.take(cx) {
             moved = true;
             match order {
-                Order::Respond(at, response) if self.is_at(at) => self.respond(response.into_answer()),
+                Order::Respond(at, response) if self.is_at(at) => {
+                    if let Stage::Serving(serving) = &mut self.stage {
+                        serving.release_body();
+                    }
+                    self.respond(response.into_answer());
+                }
                 Order::Reject(at, reject) if self.is_at(at) => self.refuse(reject),
                 Order::Pull(at) if self.is_at(at) => self.pulling = true,
                 Order::Close(at) if self.is_at(at) => {

@@ -14,6 +14,9 @@ use crate::handler::Handler;
 use crate::runtime::{Io, Runtime};
 use crate::service::{ServerStats, Service};
 
+/// Connections that may wait to be accepted; systems cap it at their own limit.
+pub const BACKLOG: i32 = 1024;
+
 /// How long accepting pauses when the system, or the configuration, has no connection to spare.
 const PAUSE: Duration = Duration::from_millis(50);
 

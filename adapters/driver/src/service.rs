@@ -248,6 +248,16 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
         grown
     }
 
+    /// A sender waits for room. If it is memory that is short, every shard gives up what it can do without, so
+    /// that there is some when the sender is told to try again.
+    fn relieve(&self) {
+        // The largest frame that a ring takes among others.
+        let wanted = self.config.ring_bytes_max;
+        if self.budget.buffered_bytes().saturating_add(wanted) > self.config.memory_max {
+            self.shards.iter().for_each(|shard| shard.give_up_retained(wanted));
+        }
+    }
+
     /// The shard for a new session: while there are places each in its turn, then the one whose session is to
     /// go for it.
     pub(crate) fn shard_for_session(&self) -> ShardId {
@@ -320,7 +330,13 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
 impl<H: Handler, R: Runtime> Port for Inner<H, R> {
     fn send(&self, shard: ShardId, to: Target, message: Outbound) -> Result<(), SendError> {
         match self.shard(shard) {
-            Some(shard) => shard.send(to, message, self.now(), self, &self.port),
+            Some(own) => {
+                let sent = own.send(to, message, self.now(), self, &self.port);
+                if let Err(SendError::Full(_)) = &sent {
+                    self.relieve();
+                }
+                sent
+            }
             None => Err(SendError::Gone(Box::new(message))),
         }
     }

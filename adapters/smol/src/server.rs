@@ -29,6 +29,8 @@ impl Server {
     pub async fn bind(addr: impl AsyncToSocketAddrs, config: Config) -> Result<Self, ServeError> {
         config.check()?;
         let listener = TcpListener::bind(addr).await?;
+        // A burst of connections waits here; the backlog that the runtime asks for is small.
+        socket2::SockRef::from(&listener).listen(listen::BACKLOG)?;
         let local = listener.local_addr()?;
         listen::check_address(&config, local)?;
         Ok(Server { listener, config, local })

@@ -172,6 +172,10 @@ impl Endpoint {
         let version = session.version;
         let mut stream = Stream::of_calls(number, ids(), batch);
         stream.carrier = Some(exchange);
+        // Most sessions have one call at a time, and keep room for no more.
+        if session.streams.is_empty() {
+            session.streams.reserve_exact(1);
+        }
         session.streams.push(stream);
         session.calls = session.calls.saturating_add(calls);
         self.carry_in_session(exchange, Carries::Stream { number }, key);

@@ -10,7 +10,8 @@ use crate::time::Timestamp;
 use super::Endpoint;
 use super::action::{Action, Actions, CallId, Home, SessionKey, Target};
 use super::budget::Budget;
-use super::ring::Weight;
+use super::ring::{Ring, Weight};
+use super::stream::Stream;
 use super::timers::{Due, Kind};
 
 /// How often a shard with senders that wait for memory looks whether another shard has given some back.
@@ -24,13 +25,13 @@ const NO_KEY: Key = Key { index: 0, generation: 0 };
 
 impl Endpoint {
     /// Takes `len` bytes of the server's memory. Streams that are retained for a resume go for it, those that
-    /// broke first going first; but not for what can be left out.
+    /// broke first going first, then what nobody is about to read; but not for what can be left out.
     pub(super) fn take_memory(&mut self, len: usize, weight: Weight) -> bool {
         if weight == Weight::Droppable {
             return self.budget.take_bytes(len, self.config.memory_max);
         }
         while !self.budget.take_bytes(len, self.config.memory_max) {
-            if !self.free_one_retained() {
+            if !self.free_one_retained() && !self.free_one_unread() {
                 return false;
             }
         }
@@ -96,7 +97,7 @@ impl Endpoint {
     pub(super) fn free_retained(&mut self, bytes: usize) -> usize {
         let before = self.budget.buffered_bytes();
         let freed = |budget: &Budget| before.saturating_sub(budget.buffered_bytes());
-        while freed(&self.budget) < bytes && self.free_one_retained() {}
+        while freed(&self.budget) < bytes && (self.free_one_retained() || self.free_one_unread()) {}
         freed(&self.budget)
     }
 
@@ -106,6 +107,19 @@ impl Endpoint {
             exchange.held = exchange.held.saturating_add(bytes);
             self.budget.bytes_changed(0, bytes);
         }
+    }
+
+    /// Drops a frame that nobody is about to read: a reader has taken it, or there is none. Looks at every stream:
+    /// memory is short.
+    fn free_one_unread(&mut self) -> bool {
+        let spare = |stream: &&Stream| stream.ring.has_pulled() || stream.is_left();
+        let found = self.sessions.iter().find_map(|(session, record)| {
+            let stream = record.streams.iter().find(spare)?;
+            Some((Home::Session { session, stream: stream.number }, stream.is_left()))
+        });
+        let Some((home, left)) = found else { return false };
+        let evict = |ring: &mut Ring| if left { ring.evict_oldest() } else { ring.evict_pulled() };
+        self.with_ring(home, evict) == Some(true)
     }
 
     fn free_one_retained(&mut self) -> bool {

@@ -193,8 +193,9 @@ impl Endpoint {
         pulled
     }
 
-    /// Lets go of streams that are retained for a resume, those that broke first going first, until `bytes` are
-    /// free or none is left; returns how many were freed. For a server whose [`Lease`] did not grow (R8).
+    /// Lets go of what only a resume would ask for, streams that broke first going first, until `bytes` are free
+    /// or nothing is left; returns how many were freed. A server with several endpoints calls this on all of
+    /// them when a [`Lease`] did not grow, and when `send` gave `Full` while memory is short (R8).
     pub fn give_up_retained(&mut self, bytes: usize) -> usize {
         let freed = self.free_retained(bytes);
         self.check_invariants();

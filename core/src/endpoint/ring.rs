@@ -70,6 +70,10 @@ impl Ring {
         self.bytes
     }
 
+    pub(super) fn has_pulled(&self) -> bool {
+        self.pulled > 0
+    }
+
     pub(super) fn has_unpulled(&self) -> bool {
         self.pulled < self.frames.len()
     }

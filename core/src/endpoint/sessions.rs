@@ -30,6 +30,9 @@ use super::timers::{Due, Kind};
 /// Sixteen bytes for the secret, four for the tag of event ids.
 const DRAWN_BYTES: usize = SECRET_BYTES + 4;
 
+/// Sessions looked at in search of one to evict, so that no `initialize` holds the lock for long.
+const LOOKED_AT_MAX: usize = 256;
+
 impl Endpoint {
     /// Opens a session for a judged `initialize`, or refuses and has changed nothing.
     pub(super) fn establish(
@@ -374,7 +377,8 @@ impl Endpoint {
     /// none that is reserved already.
     fn find_victim(&mut self, now: Timestamp) -> Option<Key> {
         let free = |key: Key| self.sessions.get(key).is_some_and(|session| session.successor.is_none());
-        let unconfirmed = self.timers.of(Kind::Confirm).map(|due| due.key).find(|&key| free(key));
+        let unconfirmed = self.timers.of(Kind::Confirm).take(LOOKED_AT_MAX);
+        let unconfirmed = unconfirmed.map(|due| due.key).find(|&key| free(key));
         if unconfirmed.is_some() {
             return unconfirmed;
         }
@@ -384,6 +388,7 @@ impl Endpoint {
         let mut long_idle = self
             .timers
             .of(Kind::Idle)
+            .take(LOOKED_AT_MAX)
             .take_while(|due| due.at.after(self.config.evict_after) <= now.after(idle));
         let free = |key: Key| self.sessions.get(key).is_some_and(|session| session.successor.is_none());
         long_idle.find(|due| free(due.key) && self.is_evictable(due.key, now)).map(|due| due.key)
@@ -397,10 +402,10 @@ impl Endpoint {
         })
     }
 
-    /// Moves idle deadlines that activity has outdated to where they belong, until the first is true. Each
-    /// move pays for one use of a session.
+    /// Moves idle deadlines that activity has outdated to where they belong, until the first is true, or so many
+    /// were looked at. Each move pays for one use of a session.
     fn settle_idle_deadlines(&mut self, now: Timestamp) {
-        loop {
+        for _ in 0..LOOKED_AT_MAX {
             let Some(key) = self.timers.of(Kind::Idle).next().map(|due| due.key) else { return };
             let before = self.sessions.get(key).and_then(|session| session.armed);
             self.rearm_idle(key, now);

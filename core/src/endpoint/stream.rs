@@ -85,6 +85,11 @@ impl Stream {
         self.number != STANDALONE && self.calls.iter().all(|call| call.state == CallState::Done)
     }
 
+    /// Whether frames wait in it for a reader that is not there.
+    pub(super) fn is_left(&self) -> bool {
+        self.carrier.is_none() && self.ring.bytes() > 0
+    }
+
     pub(super) fn is_standalone(&self) -> bool {
         self.number == STANDALONE
     }

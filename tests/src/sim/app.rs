@@ -209,6 +209,13 @@ impl World {
 
 /// What the application does.
 impl World {
+    /// A sender got `Full`: where memory is short, every shard gives up what only a resume would ask for.
+    fn relieve(&mut self) {
+        for shard in &mut self.shards {
+            shard.give_up_retained(16 * 1024);
+        }
+    }
+
     fn app_wait(&mut self) -> Micros {
         if self.plan.can(Can::Late) && !self.healed && self.dice.one_in(4) {
             return self.dice.between(0, 6000) * MILLI;
@@ -301,6 +308,9 @@ impl World {
             return;
         }
         let (full, gone) = (matches!(sent, Err(SendError::Full(_))), matches!(sent, Err(SendError::Gone(_))));
+        if full {
+            self.relieve();
+        }
         match (step, &sent) {
             (Step::Wrong, sent) => assert!(sent.is_err(), "R11: {message:?} was sent"),
             (Step::Ask, _) | (_, Ok(())) => {}
@@ -400,6 +410,7 @@ impl World {
             Err(SendError::Full(_)) if !droppable => {
                 session.waiting = true;
                 self.seen.full += 1;
+                self.relieve();
                 return;
             }
             Err(error) => panic!("to a live session: {error:?}"),

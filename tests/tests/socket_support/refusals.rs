@@ -194,7 +194,10 @@ fn http() -> Vec<Refused> {
         ),
         http("a malformed chunk size", chunked(&format!("0x{:x}\r\n{body}\r\n0\r\n\r\n", body.len())), 400),
         http("a chunk past its size", chunked(&format!("5\r\n{body}\r\n0\r\n\r\n")), 400),
-        http("chunks past the limit", chunked(&format!("{:x}\r\n", BODY_BYTES_MAX + 1)), 413),
+        Refused {
+            reason: "body_too_large",
+            ..http("chunks past the limit", chunked(&format!("{:x}\r\n", BODY_BYTES_MAX + 1)), 413)
+        },
     ];
     let mut cut = |what: &str, bytes: &[u8]| {
         let mut cut = http(what, bytes.to_vec(), 400);

@@ -138,6 +138,7 @@ fn poll_answer<H: Handler, R: Runtime>(
     while let Some(order) = exchange.mailbox.take(cx) {
         match order {
             Order::Respond(at, response) if exchange.is_at(at) => {
+                exchange.serving.iter_mut().for_each(Serving::release_body);
                 return Poll::Ready(Box::new(response.into_answer()));
             }
             Order::Reject(at, reject) if exchange.is_at(at) => {
