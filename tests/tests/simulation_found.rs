@@ -6,20 +6,19 @@ use mcp_http_core::endpoint::{Action, Target};
 use mcp_http_tests::script::{Script, note};
 use mcp_http_tests::sim::{Play, run};
 
-/// Seeds under which somebody waits for ever. When none of them does any more, `known_faults` goes.
+/// Seeds under which somebody once waited for ever.
 const STARVING: [u64; 4] = [4, 62, 86, 165];
 
 #[test]
 fn r9_nobody_waits_for_ever_when_memory_is_short() {
     for seed in STARVING {
-        println!("SIM_KNOWN=1 SIM_SEED={seed}");
-        let _ = run(seed, Play { known_faults: true, ..Play::default() });
+        println!("SIM_SEED={seed}");
+        let _ = run(seed, Play::default());
     }
 }
 
-/// R8, R9: what a reader has taken is behind its cursor and may be evicted, for its own sender at the least. Where it
-/// is the server's memory and not the ring that is full, it is not: the sender is told of room again and again, and
-/// there never is any.
+/// R8, R9: what a reader has taken is behind its cursor and may be evicted, for its own sender at the least. So it
+/// is too where it is the server's memory and not the ring that is full.
 #[test]
 fn r9_a_sender_whose_reader_has_taken_all_has_room_when_memory_is_short() {
     let mut s = Script::with(|config| {

@@ -228,8 +228,6 @@ impl Entropy for Counting {
 pub struct Play {
     /// Each step is printed.
     pub trace: bool,
-    /// What is known to be wrong counts too.
-    pub known_faults: bool,
 }
 
 /// Plays one seed.
@@ -470,12 +468,8 @@ impl World {
 
     /// Nobody is waiting any more. Then either the clients leave without a word, or the server shuts down.
     fn settled(&mut self) {
-        // Known: where memory is short, a sender can wait for what nobody gives up (`simulation_found`).
-        let starves = self.plan.can(Can::Memory) && !self.how.known_faults;
-        if !starves {
-            self.check_nobody_waits();
-        }
-        if self.shutdown.is_none() && !starves && self.dice.one_in(2) {
+        self.check_nobody_waits();
+        if self.shutdown.is_none() && self.dice.one_in(2) {
             return self.after(0, What::Leave);
         }
         self.begin_shutdown();
