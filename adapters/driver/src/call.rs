@@ -73,7 +73,7 @@ impl Call {
     /// The parameters, decoded.
     ///
     /// # Errors
-    /// -32602, if they do not fit `T`.
+    /// The error for invalid parameters, if they do not fit `T`.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
         decode_params(self.request.params.as_ref())
     }

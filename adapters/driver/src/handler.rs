@@ -21,7 +21,7 @@ use crate::session::Session;
 /// An MCP server's behaviour.
 ///
 /// One value serves all sessions, on all threads. A method that panics hurts nobody else: the call it
-/// belongs to is answered with -32603, a session that was being opened is discarded.
+/// belongs to is answered with an internal error, a session that was being opened is discarded.
 pub trait Handler: Send + Sync + 'static {
     /// Judges who is asking, from the request's head, before anything exists and before the body is read.
     /// Everybody may pass unless this says otherwise; a [`Principal`] that an outer layer put into the head's
@@ -163,7 +163,7 @@ impl Initialize {
     /// The parameters: `protocolVersion`, `capabilities`, `clientInfo`.
     ///
     /// # Errors
-    /// -32602, if they do not fit `T`.
+    /// The error for invalid parameters, if they do not fit `T`.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
         decode_params(self.params.as_ref())
     }
@@ -246,7 +246,7 @@ impl Notice {
     /// The parameters.
     ///
     /// # Errors
-    /// -32602, if they do not fit `T`.
+    /// The error for invalid parameters, if they do not fit `T`.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
         decode_params(self.notice.params.as_ref())
     }
