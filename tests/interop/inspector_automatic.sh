@@ -46,7 +46,7 @@ if [[ $eras == handshake ]]; then
   check 'each process opened a GET stream' exchanges_are GET 200 "$processes"
   era=modern
   call echo --tool-arg 'text=some text'
-  check 'the stateless era is refused' fails_with 'not served'
+  check 'the stateless era is refused' fails_with 'did not offer'
 else
   call test_trigger_tool_change
   check 'tools/call test_trigger_tool_change: a result' holds '.content[0].type == "text"'
