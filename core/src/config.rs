@@ -135,7 +135,9 @@ pub struct Config {
     pub message_bytes_max: usize,
     /// What one turn of a connection takes from its stream, in bytes.
     pub pull_bytes_max: usize,
-    /// Heads, bodies, rings, calls and retained streams of the whole server, in bytes.
+    /// Bodies, frames in rings, retained streams and answers on their way, of the whole server, in bytes. At the
+    /// bound what only a resume would ask for goes first; then bodies are refused and senders wait. Heads are
+    /// bounded each, and do not count here: see [`memory_ceiling`](Config::memory_ceiling).
     pub memory_max: usize,
     /// Connections of the whole server; at the bound, accepting pauses.
     pub connections_max: usize,
