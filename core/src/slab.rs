@@ -14,17 +14,21 @@ struct Slot<T> {
     record: Option<T>,
 }
 
+/// Slots of one chunk.
+const CHUNK: usize = 256;
+
 /// The table. Slots are reused, last freed first; it never shrinks below its fullest, which the caller caps.
+/// It grows by a chunk at a time, and no record ever moves: one more costs the same in a large table (L6).
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    slots: Vec<Slot<T>>,
+    chunks: Vec<Vec<Slot<T>>>,
     free: Vec<u32>,
     len: usize,
 }
 
 impl<T> Slab<T> {
     pub(crate) fn new() -> Self {
-        Slab { slots: Vec::new(), free: Vec::new(), len: 0 }
+        Slab { chunks: Vec::new(), free: Vec::new(), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -35,7 +39,7 @@ impl<T> Slab<T> {
     pub(crate) fn next_key(&self) -> Key {
         match self.free.last() {
             Some(&index) => Key { index, generation: self.generation(index) },
-            None => Key { index: u32::try_from(self.slots.len()).unwrap_or(u32::MAX), generation: 0 },
+            None => Key { index: u32::try_from(self.slots()).unwrap_or(u32::MAX), generation: 0 },
         }
     }
 
@@ -44,25 +48,25 @@ impl<T> Slab<T> {
         let key = self.next_key();
         self.free.pop();
         self.len = self.len.saturating_add(1);
-        match self.slots.get_mut(key.index as usize) {
+        match self.slot_mut(key.index) {
             Some(slot) => slot.record = Some(record),
-            None => self.slots.push(Slot { generation: 0, record: Some(record) }),
+            None => self.add_slot(Slot { generation: 0, record: Some(record) }),
         }
         key
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
-        let slot = self.slots.get(key.index as usize)?;
+        let slot = self.slot(key.index)?;
         if slot.generation == key.generation { slot.record.as_ref() } else { None }
     }
 
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        let slot = self.slots.get_mut(key.index as usize)?;
+        let slot = self.slot_mut(key.index)?;
         if slot.generation == key.generation { slot.record.as_mut() } else { None }
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
-        let slot = self.slots.get_mut(key.index as usize)?;
+        let slot = self.slot_mut(key.index)?;
         if slot.generation != key.generation {
             return None;
         }
@@ -75,13 +79,47 @@ impl<T> Slab<T> {
 
     /// All records, in the order of their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
-        self.slots.iter().enumerate().filter_map(|(index, slot)| {
-            let index = u32::try_from(index).ok()?;
+        (0_u32..).zip(self.chunks.iter().flatten()).filter_map(|(index, slot)| {
             Some((Key { index, generation: slot.generation }, slot.record.as_ref()?))
         })
     }
 
+    /// How many slots there are, free ones included: indexes are below this.
+    pub(crate) fn slots(&self) -> usize {
+        let full = self.chunks.len().saturating_sub(1).saturating_mul(CHUNK);
+        full.saturating_add(self.chunks.last().map_or(0, Vec::len))
+    }
+
+    /// The key of the record in a slot, if there is one.
+    pub(crate) fn key_at(&self, index: u32) -> Option<Key> {
+        let slot = self.slot(index)?;
+        slot.record.as_ref().map(|_| Key { index, generation: slot.generation })
+    }
+
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let index = index as usize;
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+    }
+
+    fn slot_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        let index = index as usize;
+        self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK)
+    }
+
+    fn add_slot(&mut self, slot: Slot<T>) {
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(slot),
+            // The first chunk grows to its size, so that a small table stays small.
+            first_or_full => {
+                let room = if first_or_full.is_some() { CHUNK } else { 0 };
+                let mut chunk = Vec::with_capacity(room);
+                chunk.push(slot);
+                self.chunks.push(chunk);
+            }
+        }
+    }
+
     fn generation(&self, index: u32) -> u32 {
-        self.slots.get(index as usize).map_or(0, |slot| slot.generation)
+        self.slot(index).map_or(0, |slot| slot.generation)
     }
 }

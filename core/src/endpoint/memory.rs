@@ -20,8 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Answers up to this, in bytes, always have room.
 const ALWAYS: usize = 1024;
 
-/// The key of a deadline that belongs to no record.
-const NO_KEY: Key = Key { index: 0, generation: 0 };
+/// Sessions looked at for one frame to drop.
+const LOOKED_AT_MAX: usize = 4096;
 
 impl Endpoint {
     /// Takes `len` bytes of the server's memory. Streams that are retained for a resume go for it, those that
@@ -58,39 +58,38 @@ impl Endpoint {
 
     /// A sender was refused for want of memory: it is told when there may be some.
     pub(super) fn wait_for_memory(&mut self, home: Home, call: Option<CallId>, now: Timestamp) {
-        let sender = (home, call.map(|call| call.index));
-        if !self.starving.contains(&sender) {
-            self.starving.push(sender);
-        }
-        self.look_again(now);
+        self.starving.insert((home, call.map(|call| call.index)));
+        self.look_again_at(now.after(LOOK_AGAIN));
     }
 
-    /// Time to look again.
+    /// Time to look again: one sender is told, and the next in its turn, as long as there is memory.
     pub(super) fn handle_memory(&mut self, now: Timestamp, out: &mut Actions) {
         if self.budget.buffered_bytes() >= self.config.memory_max {
-            return self.look_again(now);
+            return self.look_again_at(now.after(LOOK_AGAIN));
         }
-        for (home, index) in core::mem::take(&mut self.starving) {
-            let Some(stream) = self.stream_mut(home) else { continue };
-            match (index, home) {
-                (Some(index), _) => {
-                    let blocked =
-                        stream.waiting_mut(index).is_some_and(|call| core::mem::take(&mut call.blocked));
-                    if blocked {
-                        out.push(Action::Writable { target: Target::Call(CallId { home, index }) });
-                    }
+        let Some((home, index)) = self.starving.pop_first() else { return };
+        if !self.starving.is_empty() {
+            self.look_again_at(now);
+        }
+        let Some(stream) = self.stream_mut(home) else { return };
+        match (index, home) {
+            (Some(index), _) => {
+                let blocked =
+                    stream.waiting_mut(index).is_some_and(|call| core::mem::take(&mut call.blocked));
+                if blocked {
+                    out.push(Action::Writable { target: Target::Call(CallId { home, index }) });
                 }
-                (None, Home::Session { session, .. }) if core::mem::take(&mut stream.blocked) => {
-                    out.push(Action::Writable { target: Target::Session(SessionKey(session)) });
-                }
-                (None, Home::Session { .. } | Home::Exchange(_)) => {}
             }
+            (None, Home::Session { session, .. }) if core::mem::take(&mut stream.blocked) => {
+                out.push(Action::Writable { target: Target::Session(SessionKey(session)) });
+            }
+            (None, Home::Session { .. } | Home::Exchange(_)) => {}
         }
     }
 
-    fn look_again(&mut self, now: Timestamp) {
+    fn look_again_at(&mut self, at: Timestamp) {
         if self.timers.of(Kind::Memory).next().is_none() {
-            self.timers.add(Kind::Memory, Due { at: now.after(LOOK_AGAIN), key: NO_KEY, part: 0 });
+            self.timers.add(Kind::Memory, Due::of_none(at, 0));
         }
     }
 
@@ -109,17 +108,30 @@ impl Endpoint {
         }
     }
 
-    /// Drops a frame that nobody is about to read: a reader has taken it, or there is none. Looks at every stream:
-    /// memory is short.
+    /// Gives back what an exchange holds: it is somewhere else now.
+    pub(super) fn unhold(&mut self, key: Key) {
+        if let Some(exchange) = self.exchanges.get_mut(key) {
+            self.budget.bytes_changed(core::mem::take(&mut exchange.held), 0);
+        }
+    }
+
+    /// Drops a frame that nobody is about to read: a reader has taken it, or there is none. Looks at so many
+    /// sessions, from where the last look ended, so that no sender holds the lock for long.
     fn free_one_unread(&mut self) -> bool {
         let spare = |stream: &&Stream| stream.ring.has_pulled() || stream.is_left();
-        let found = self.sessions.iter().find_map(|(session, record)| {
-            let stream = record.streams.iter().find(spare)?;
-            Some((Home::Session { session, stream: stream.number }, stream.is_left()))
-        });
-        let Some((home, left)) = found else { return false };
-        let evict = |ring: &mut Ring| if left { ring.evict_oldest() } else { ring.evict_pulled() };
-        self.with_ring(home, evict) == Some(true)
+        for _ in 0..LOOKED_AT_MAX.min(self.sessions.slots()) {
+            let found = self.sessions.key_at(self.spare_slot).and_then(|session| {
+                let stream = self.sessions.get(session)?.streams.iter().find(spare)?;
+                Some((Home::Session { session, stream: stream.number }, stream.is_left()))
+            });
+            if let Some((home, left)) = found {
+                let evict = |ring: &mut Ring| if left { ring.evict_oldest() } else { ring.evict_pulled() };
+                return self.with_ring(home, evict) == Some(true);
+            }
+            let next = self.spare_slot.saturating_add(1);
+            self.spare_slot = if (next as usize) < self.sessions.slots() { next } else { 0 };
+        }
+        false
     }
 
     fn free_one_retained(&mut self) -> bool {

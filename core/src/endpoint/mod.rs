@@ -21,6 +21,7 @@ mod resume;
 mod ring;
 mod session;
 mod sessions;
+mod shutdown;
 mod stats;
 mod store;
 mod stream;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::entropy::Entropy;
 use crate::intake::Admitted;
-use crate::reject::Reject;
+use crate::reject::{Refusal, Reject};
 use crate::session_id::{SessionRef, ShardId};
 use crate::slab::{Key, Slab};
 use crate::time::Timestamp;
@@ -50,6 +51,7 @@ use action::Home;
 use exchange::{Carries, Exchange};
 use life::Happening;
 use session::Session;
+use shutdown::Sweep;
 use stats::Counters;
 use timers::Timers;
 
@@ -68,11 +70,16 @@ pub struct Endpoint {
     /// The exchanges that carry a `subscriptions/listen`.
     listens: BTreeSet<Key>,
     timers: Timers,
+    /// The last moment of the shutdown that has begun.
     shutdown: Option<Timestamp>,
+    /// What of the shutdown is under way.
+    sweep: Option<Sweep>,
     /// The server had no memory for the frame that was sent last.
     starved: bool,
-    /// The senders that wait for memory.
-    starving: Vec<(Home, Option<u16>)>,
+    /// The senders that wait for memory: on a stream, for a call or for its session.
+    starving: BTreeSet<(Home, Option<u16>)>,
+    /// Where the next look for frames that nobody is about to read begins.
+    spare_slot: u32,
     counters: Counters,
     /// Calls so far, for the check of invariants.
     #[cfg(debug_assertions)]
@@ -94,8 +101,10 @@ impl Endpoint {
             listens: BTreeSet::new(),
             timers: Timers::default(),
             shutdown: None,
+            sweep: None,
             starved: false,
-            starving: Vec::new(),
+            starving: BTreeSet::new(),
+            spare_slot: 0,
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             calls: 0,
@@ -127,8 +136,15 @@ impl Endpoint {
         out: &mut Actions,
     ) -> ExchangeId {
         let grant = what.grant.clone();
+        // What bears an id finds no session any more; what bears none must not outlive the shutdown (R14).
+        let late = what.session.is_none() && self.is_over(now);
+        let late = late.then(|| what.refuse(Refusal::ShuttingDown));
         let exchange = self.exchanges.insert(Exchange::new(what.accept, what.grant, now));
-        if let Err(reject) = self.admit_kind(exchange, what.kind, what.session.as_ref(), who, now, out) {
+        let admitted = match late {
+            Some(reject) => Err(reject),
+            None => self.admit_kind(exchange, what.kind, what.session.as_ref(), who, now, out),
+        };
+        if let Err(reject) = admitted {
             self.exchanges.remove(exchange);
             self.counters.refused = self.counters.refused.saturating_add(1);
             out.push(Action::Reject { exchange: ExchangeId(exchange), reject: reject.with_grant(grant) });
@@ -223,7 +239,7 @@ impl Endpoint {
 
     /// The session that a request bears, for this principal: the one place where ids are compared. What is
     /// unknown, not yet offered, over, or another's is the same 404.
-    fn route(&self, session: &SessionRef, who: Option<&Principal>) -> Result<Key, crate::reject::Refusal> {
+    fn route(&self, session: &SessionRef, who: Option<&Principal>) -> Result<Key, Refusal> {
         let decoded = session.decoded().filter(|decoded| decoded.shard == self.shard);
         let found = decoded.and_then(|decoded| Some((decoded, self.sessions.get(decoded.key)?)));
         match found {
@@ -234,7 +250,7 @@ impl Endpoint {
             {
                 Ok(decoded.key)
             }
-            Some(_) | None => Err(crate::reject::Refusal::UnknownSession),
+            Some(_) | None => Err(Refusal::UnknownSession),
         }
     }
 

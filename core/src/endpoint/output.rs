@@ -257,6 +257,9 @@ impl Endpoint {
                 held.push(text);
             }
         }
+        if let Some(carrier) = self.stream(home).and_then(|stream| stream.carrier) {
+            self.unhold(carrier);
+        }
         for text in held {
             self.push(home, &text, Weight::Final, out);
         }
@@ -286,8 +289,12 @@ impl Endpoint {
         let Some(stream) = self.stream(call.home) else { return };
         let (batch, last) = (stream.batch, stream.waits_for_one());
         match self.held_carrier(call.home).map(|(key, accept)| (key, accept.wants_json())) {
-            Some((_, true)) if batch && !last => self.set_call(call, CallState::Held(text)),
+            Some((key, true)) if batch && !last => {
+                self.hold(key, text.len());
+                self.set_call(call, CallState::Held(text));
+            }
             Some((key, true)) => {
+                self.unhold(key);
                 self.set_call(call, CallState::Held(text));
                 let body = self.take_held(call.home, batch);
                 // A JSON answer is not retained: its stream is over with it.

@@ -80,6 +80,16 @@ impl Session {
         self.streams.iter_mut().find(|stream| stream.number == number)
     }
 
+    /// What its deadline in the timers is about.
+    pub(super) fn deadline_kind(&self) -> Kind {
+        match self.phase {
+            Phase::Pending | Phase::Offered => Kind::Establish,
+            Phase::Unconfirmed | Phase::Live if self.successor.is_some() => Kind::Promised,
+            Phase::Unconfirmed => Kind::Confirm,
+            Phase::Live => Kind::Idle,
+        }
+    }
+
     /// Whether an exchange or a call is in flight, so that the idle clock stands still.
     pub(super) fn is_busy(&self) -> bool {
         self.exchanges > 0 || self.calls > 0

@@ -30,8 +30,9 @@ use super::timers::{Due, Kind};
 /// Sixteen bytes for the secret, four for the tag of event ids.
 const DRAWN_BYTES: usize = SECRET_BYTES + 4;
 
-/// Sessions looked at in search of one to evict, so that no `initialize` holds the lock for long.
-const LOOKED_AT_MAX: usize = 256;
+/// Outdated idle deadlines that are moved in search of a session to evict, so that no `initialize` holds the lock
+/// for long.
+const MOVED_MAX: usize = 256;
 
 impl Endpoint {
     /// Opens a session for a judged `initialize`, or refuses and has changed nothing.
@@ -357,10 +358,12 @@ impl Endpoint {
         true
     }
 
+    /// Promises the place of a session, or takes the promise back.
     fn set_successor(&mut self, victim: Key, successor: Option<Key>) {
-        if let Some(victim) = self.sessions.get_mut(victim) {
-            victim.successor = successor;
-        }
+        let Some(session) = self.sessions.get_mut(victim) else { return };
+        session.successor = successor;
+        let due = session.armed.map(|(_, at)| (session.deadline_kind(), at));
+        self.set_session_deadline(victim, due);
     }
 
     /// Which of its sessions this endpoint would give up for a new one; the least of all shards' is the
@@ -374,24 +377,14 @@ impl Endpoint {
     }
 
     /// The oldest unconfirmed session, else the one that is idle longest, if it has been for `evict_after`;
-    /// none that is reserved already.
+    /// none that is promised already. Those have deadlines of a kind of their own, so this is no search.
     fn find_victim(&mut self, now: Timestamp) -> Option<Key> {
-        let free = |key: Key| self.sessions.get(key).is_some_and(|session| session.successor.is_none());
-        let unconfirmed = self.timers.of(Kind::Confirm).take(LOOKED_AT_MAX);
-        let unconfirmed = unconfirmed.map(|due| due.key).find(|&key| free(key));
-        if unconfirmed.is_some() {
-            return unconfirmed;
+        if let Some(unconfirmed) = self.timers.of(Kind::Confirm).next() {
+            return Some(unconfirmed.key);
         }
         self.settle_idle_deadlines(now);
-        // A deadline is at or before the true one, so past this point nobody has been idle for long enough.
-        let idle = self.config.session_idle.unwrap_or_default();
-        let mut long_idle = self
-            .timers
-            .of(Kind::Idle)
-            .take(LOOKED_AT_MAX)
-            .take_while(|due| due.at.after(self.config.evict_after) <= now.after(idle));
-        let free = |key: Key| self.sessions.get(key).is_some_and(|session| session.successor.is_none());
-        long_idle.find(|due| free(due.key) && self.is_evictable(due.key, now)).map(|due| due.key)
+        let longest_idle = self.timers.of(Kind::Idle).next()?.key;
+        self.is_evictable(longest_idle, now).then_some(longest_idle)
     }
 
     fn is_evictable(&self, key: Key, now: Timestamp) -> bool {
@@ -405,7 +398,7 @@ impl Endpoint {
     /// Moves idle deadlines that activity has outdated to where they belong, until the first is true, or so many
     /// were looked at. Each move pays for one use of a session.
     fn settle_idle_deadlines(&mut self, now: Timestamp) {
-        for _ in 0..LOOKED_AT_MAX {
+        for _ in 0..MOVED_MAX {
             let Some(key) = self.timers.of(Kind::Idle).next().map(|due| due.key) else { return };
             let before = self.sessions.get(key).and_then(|session| session.armed);
             self.rearm_idle(key, now);
@@ -415,26 +408,19 @@ impl Endpoint {
         }
     }
 
-    /// Puts the session's deadline into the timers. An idle deadline that is there already stays: it is
-    /// corrected when it comes.
+    /// Puts the session's deadline into the timers, reckoned from the beginning of its phase.
     pub(super) fn arm_session(&mut self, key: Key) {
         let Some(session) = self.sessions.get(key) else { return };
-        let due = match session.phase {
-            Phase::Pending | Phase::Offered => {
-                Some((Kind::Establish, session.since.after(self.config.establish)))
-            }
+        let idle = self.config.session_idle;
+        let (from, time) = match session.phase {
+            Phase::Pending | Phase::Offered => (session.since, Some(self.config.establish)),
             Phase::Unconfirmed => {
-                let confirm = self
-                    .config
-                    .session_idle
-                    .map_or(self.config.confirm, |idle| idle.min(self.config.confirm));
-                Some((Kind::Confirm, session.since.after(confirm)))
+                let confirm = self.config.confirm;
+                (session.since, Some(idle.map_or(confirm, |idle| idle.min(confirm))))
             }
-            Phase::Live => {
-                let idle = self.config.session_idle;
-                idle.map(|idle| (Kind::Idle, session.last_active.after(idle)))
-            }
+            Phase::Live => (session.last_active, idle),
         };
+        let due = time.map(|time| (session.deadline_kind(), from.after(time)));
         self.set_session_deadline(key, due);
     }
 
@@ -442,7 +428,7 @@ impl Endpoint {
     pub(super) fn rearm_idle(&mut self, key: Key, now: Timestamp) {
         let Some(session) = self.sessions.get(key) else { return };
         let from = if session.is_busy() { now } else { session.last_active };
-        let due = self.config.session_idle.map(|idle| (Kind::Idle, from.after(idle)));
+        let due = self.config.session_idle.map(|idle| (session.deadline_kind(), from.after(idle)));
         self.set_session_deadline(key, due);
     }
 

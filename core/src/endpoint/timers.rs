@@ -14,6 +14,9 @@ pub(super) enum Kind {
     Confirm,
     /// A session that was used must be used again.
     Idle,
+    /// Either of the two, for a session whose place is promised to a new one: kept apart, so that who looks for
+    /// another to give up need not pass by those.
+    Promised,
     /// An exchange must show a sign of life: its head, or a comment.
     Exchange,
     /// A detached stream is let go.
@@ -24,10 +27,11 @@ pub(super) enum Kind {
     Shutdown,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::Establish,
     Kind::Confirm,
     Kind::Idle,
+    Kind::Promised,
     Kind::Exchange,
     Kind::Retention,
     Kind::Memory,
@@ -40,6 +44,13 @@ pub(super) struct Due {
     pub(super) at: Timestamp,
     pub(super) key: Key,
     pub(super) part: u32,
+}
+
+impl Due {
+    /// A deadline that belongs to no record.
+    pub(super) fn of_none(at: Timestamp, part: u32) -> Self {
+        Due { at, key: Key { index: 0, generation: 0 }, part }
+    }
 }
 
 #[derive(Debug, Default)]
