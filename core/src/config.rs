@@ -135,9 +135,10 @@ pub struct Config {
     pub message_bytes_max: usize,
     /// What one turn of a connection takes from its stream, in bytes.
     pub pull_bytes_max: usize,
-    /// Bodies, frames in rings, retained streams and answers on their way, of the whole server, in bytes. At the
-    /// bound what only a resume would ask for goes first; then bodies are refused and senders wait. Heads are
-    /// bounded each, and do not count here: see [`memory_ceiling`](Config::memory_ceiling).
+    /// Heads and bodies, while they come in and for as long as their calls last, frames in rings, retained
+    /// streams and answers on their way, of the whole server, in bytes (R8). At the bound what only a resume
+    /// would ask for goes first; then requests are refused and senders wait. For what else a server holds see
+    /// [`memory_ceiling`](Config::memory_ceiling).
     pub memory_max: usize,
     /// Connections of the whole server; at the bound, accepting pauses.
     pub connections_max: usize,
@@ -264,17 +265,14 @@ impl Config {
     }
 
     /// What the whole server can hold at most, in bytes, if every limit is reached at once: an upper bound to
-    /// plan a machine by, not a forecast. `memory_max`; for each connection its input before a body is asked
-    /// for, one head and what is pulled at once; for each session its record.
+    /// plan a machine by, not a forecast. `memory_max`; for each connection its record, what may come before a
+    /// body is asked for, and the frames that are on their way out; for each session its record.
     #[must_use]
     pub fn memory_ceiling(&self) -> usize {
         const CONNECTION_BYTES: usize = 8 * KIB;
         const SESSION_BYTES: usize = KIB;
         const URI_BYTES: usize = 128;
-        let connection = CONNECTION_BYTES
-            .saturating_add(16 * KIB)
-            .saturating_add(self.head_bytes_max)
-            .saturating_add(self.pull_bytes_max);
+        let connection = CONNECTION_BYTES.saturating_add(16 * KIB).saturating_add(self.pull_bytes_max);
         let session = SESSION_BYTES.saturating_add(self.listen_uris_max.saturating_mul(URI_BYTES));
         self.memory_max
             .saturating_add(self.connections_max.saturating_mul(connection))

@@ -166,16 +166,25 @@ pub mod code {
 }
 
 /// The text of a successful answer.
-pub(crate) fn write_result(id: &RequestId, result: &Json, out: &mut BytesMut) {
-    out.put_slice(br#"{"jsonrpc":"2.0","id":"#);
-    out.put_slice(id.literal());
-    out.put_slice(br#","result":"#);
-    result.append_on_one_line(out);
-    out.put_u8(b'}');
+pub(crate) fn result_text(id: &RequestId, result: &Json) -> Bytes {
+    const BEFORE_ID: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+    const BEFORE_RESULT: &[u8] = br#","result":"#;
+    const AFTER: &[u8] = b"}";
+    let parts = [BEFORE_ID, id.literal(), BEFORE_RESULT, result.as_bytes(), AFTER];
+    // Room for exactly this: a buffer that is full freezes without a further allocation.
+    let mut text = BytesMut::with_capacity(parts.iter().map(|part| part.len()).sum());
+    text.put_slice(BEFORE_ID);
+    text.put_slice(id.literal());
+    text.put_slice(BEFORE_RESULT);
+    result.append_on_one_line(&mut text);
+    text.put_slice(AFTER);
+    text.freeze()
 }
 
 /// The text of an error answer; without `id` when none was read, never with `null` (MCP's schemas).
-pub(crate) fn write_error(id: Option<&RequestId>, error: &ErrorObject, out: &mut BytesMut) {
+pub(crate) fn error_text(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
+    let mut text = BytesMut::with_capacity(256);
+    let out = &mut text;
     out.put_slice(br#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {
         out.put_slice(br#""id":"#);
@@ -191,6 +200,7 @@ pub(crate) fn write_error(id: Option<&RequestId>, error: &ErrorObject, out: &mut
         data.append_on_one_line(out);
     }
     out.put_slice(b"}}");
+    text.freeze()
 }
 
 /// The text of a notice.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use crate::answer::{Answer, Fields, Grant};
@@ -163,15 +163,14 @@ impl Reject {
         let row = self.refusal.row();
         let mut error = ErrorObject::new(row.code, row.message);
         error.data = self.refusal.data();
-        let mut body = BytesMut::with_capacity(256);
-        jsonrpc::write_error(self.id.as_deref(), &error, &mut body);
+        let body = jsonrpc::error_text(self.id.as_deref(), &error);
         let mut fields = Fields::new();
         fields.push((header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
         fields.extend(row.field);
         if let Some(grant) = &self.grant {
             grant.append_to(&mut fields);
         }
-        Answer { status: row.status, fields, body: h1::Body::Full(body.freeze()), close: row.close }
+        Answer { status: row.status, fields, body: h1::Body::Full(body), close: row.close }
     }
 }
 

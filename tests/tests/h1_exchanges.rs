@@ -251,3 +251,42 @@ fn h10_the_end_of_input_before_the_body_is_asked_for_loses_no_data() {
     assert_eq!(rig.receive_eof(), ["HalfClosed"]);
     assert_eq!(rig.read_body(5), ["Data hello", "BodyEnd"]);
 }
+
+/// R8: a head for which there is no memory is answered before it is whole; nothing after it is parsed.
+#[test]
+fn r8_a_head_that_cannot_be_held_is_answered_and_the_connection_closes() {
+    let mut rig = Rig::new();
+    assert!(!rig.connection.refuse_head(), "nothing has come");
+    let head = post("X-Long: xxxx\r\n");
+    assert_eq!(rig.receive(&head[..30]), [""; 0]);
+    assert_eq!(rig.connection.head_octets(), 30);
+    assert!(rig.connection.refuse_head());
+    assert!(!rig.connection.refuse_head(), "once");
+    assert_eq!((rig.connection.head_octets(), rig.connection.buffered()), (0, 0));
+    assert_eq!(rig.events(), [""; 0], "the caller knows");
+    rig.respond(503, full("no")).expect("it is due");
+    assert!(rig.write().contains("\r\nconnection: close\r\n"));
+    assert_eq!(rig.events(), ["Flushed", "ShutdownWrite"]);
+    assert_eq!(rig.receive(&head[30..]), [""; 0]);
+    assert_eq!(rig.receive_eof(), ["Close"]);
+}
+
+#[test]
+fn r8_only_a_head_that_is_arriving_can_be_refused() {
+    let mut rig = Rig::new();
+    rig.receive(post("Content-Length: 5\r\n") + "he");
+    assert_eq!(rig.connection.head_octets(), 0, "a body is not one");
+    assert!(!rig.connection.refuse_head());
+    assert_eq!(rig.read_body(100), ["Data he"]);
+    assert!(!rig.connection.refuse_head());
+    rig.receive("llo".to_owned() + "GET /");
+    assert_eq!(rig.connection.head_octets(), 0, "the next one waits");
+    assert!(!rig.connection.refuse_head());
+    rig.respond(200, full("yes")).expect("it is due");
+    rig.write();
+    assert_eq!(rig.events(), ["Flushed"]);
+    assert_eq!(rig.connection.head_octets(), 5);
+    assert!(rig.connection.refuse_head());
+    rig.connection.abort();
+    assert_eq!(rig.events(), ["Gone", "Close"], "it has opened an exchange");
+}

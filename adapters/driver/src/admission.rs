@@ -18,7 +18,13 @@ use crate::runtime::Runtime;
 use crate::service::Inner;
 
 /// What passed the judgement of the head.
-pub(crate) enum Admissible {
+pub(crate) struct Admissible {
+    judged: Judged,
+    /// What the request takes of the server's memory: its head, and its body as it comes.
+    lease: Lease,
+}
+
+enum Judged {
     Whole(Admitted),
     NeedsBody(NeedsBody),
 }
@@ -26,13 +32,13 @@ pub(crate) enum Admissible {
 /// What may come in.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it arrives")]
 pub(crate) enum Allowed {
-    Whole(Admitted, Option<Principal>),
+    Whole(Arrival),
     Read(Box<Reading>),
 }
 
 /// A request whose body is being read.
 pub(crate) struct Reading {
-    /// What the body takes of the server's memory.
+    head: Arc<Parts>,
     lease: Lease,
     needs: NeedsBody,
     who: Option<Principal>,
@@ -43,11 +49,16 @@ pub(crate) struct Reading {
 /// A request that an endpoint has.
 pub(crate) struct Serving {
     pub(crate) at: At,
-    head: Arc<Parts>,
     who: Option<Principal>,
-    /// Parameters are slices of the body: it counts until the response begins, and for each call until that is
-    /// over. What the application keeps longer is its own.
-    lease: Option<Arc<Lease>>,
+    /// What is handed over with its messages; none once the response has begun.
+    request: Option<Request>,
+}
+
+/// A request is held, and counts, until its response begins, and for each call until that is over: parameters
+/// are slices of the body. What the application keeps longer is its own.
+struct Request {
+    head: Arc<Parts>,
+    lease: Arc<Lease>,
 }
 
 /// A body: most come in one piece, which is not copied.
@@ -59,16 +70,16 @@ enum Collected {
 
 /// A request as it is to be admitted, and where it came from.
 pub(crate) struct Arrival {
-    pub(crate) admitted: Admitted,
-    pub(crate) head: Arc<Parts>,
-    pub(crate) who: Option<Principal>,
-    pub(crate) lease: Option<Lease>,
+    admitted: Admitted,
+    head: Arc<Parts>,
+    who: Option<Principal>,
+    lease: Lease,
 }
 
 impl<H: Handler, R: Runtime> Inner<H, R> {
     /// Judges a head and asks the auth hook; or answers.
     pub(crate) fn judge(&self, head: &Parts) -> Result<(Admissible, Judgement), Box<Answer>> {
-        let admissible = match self.intake.head(head) {
+        let judged = match self.intake.head(head) {
             Verdict::Reject(reject) => {
                 log_misdirected(head, &reject);
                 return Err(self.refusal(reject));
@@ -76,9 +87,13 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
             Verdict::Answer(answer) => return Err(answer),
             Verdict::Health => return Err(Box::new(Answer::health())),
             Verdict::Stats => return Err(Box::new(Answer::stats(self.stats().to_json()))),
-            Verdict::Admit(admitted) => Admissible::Whole(admitted),
-            Verdict::Body(needs) => Admissible::NeedsBody(needs),
+            Verdict::Admit(admitted) => Judged::Whole(admitted),
+            Verdict::Body(needs) => Judged::NeedsBody(needs),
         };
+        let mut admissible = Admissible { judged, lease: self.budget.lease() };
+        if !self.lease_more(&mut admissible.lease, octets(head)) {
+            return Err(self.refusal(admissible.refuse(Refusal::TooBusy)));
+        }
         let Access(judgement) = self.handler.authorize(head);
         Ok((admissible, judgement))
     }
@@ -86,6 +101,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
     /// Goes by what the auth hook said.
     pub(crate) fn authorized(
         &self,
+        head: Arc<Parts>,
         admissible: Admissible,
         result: Result<Option<Principal>, Denied>,
     ) -> Result<Allowed, Box<Answer>> {
@@ -96,21 +112,18 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
                     Denied::Challenge(challenge) => Refusal::Unauthorized(challenge),
                     Denied::Forbidden => Refusal::Forbidden,
                 };
-                let reject = match admissible {
-                    Admissible::Whole(admitted) => admitted.refuse(refusal),
-                    Admissible::NeedsBody(needs) => needs.refuse(refusal),
-                };
-                return Err(self.refusal(reject));
+                return Err(self.refusal(admissible.refuse(refusal)));
             }
         };
-        match admissible {
-            Admissible::Whole(admitted) => Ok(Allowed::Whole(admitted, who)),
-            Admissible::NeedsBody(needs) => {
+        let Admissible { judged, lease } = admissible;
+        match judged {
+            Judged::Whole(admitted) => Ok(Allowed::Whole(Arrival { admitted, head, who, lease })),
+            Judged::NeedsBody(needs) => {
                 if let Err(refusal) = self.glance(&needs, who.as_ref()) {
                     return Err(self.refusal(needs.refuse(refusal)));
                 }
-                let (lease, body) = (self.budget.lease(), Collected::Nothing);
-                Ok(Allowed::Read(Box::new(Reading { lease, needs, who, length: 0, body })))
+                let body = Collected::Nothing;
+                Ok(Allowed::Read(Box::new(Reading { head, lease, needs, who, length: 0, body })))
             }
         }
     }
@@ -147,7 +160,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
             return Err(self.refusal(admitted.refuse(Refusal::UnknownSession)));
         };
         let at = shard.admit(admitted, who.clone(), self.now(), mailbox, self, &self.port);
-        Ok(Serving { at, head, who, lease: lease.map(Arc::new) })
+        Ok(Serving { at, who, request: Some(Request { head, lease: Arc::new(lease) }) })
     }
 
     /// The answer that refuses.
@@ -160,6 +173,15 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
     pub(crate) fn tell(&self, at: At, event: impl FnOnce(ExchangeId) -> Event) {
         if let Some(shard) = self.shard(at.shard) {
             shard.handle(event(at.exchange), self.now(), self, &self.port);
+        }
+    }
+}
+
+impl Admissible {
+    fn refuse(&self, refusal: Refusal) -> Reject {
+        match &self.judged {
+            Judged::Whole(admitted) => admitted.refuse(refusal),
+            Judged::NeedsBody(needs) => needs.refuse(refusal),
         }
     }
 }
@@ -193,16 +215,16 @@ impl Reading {
     }
 
     /// Judges the body, which is whole.
-    pub(crate) fn finish(self, head: Arc<Parts>) -> Result<Arrival, Reject> {
+    pub(crate) fn finish(self) -> Result<Arrival, Reject> {
         let admitted = self.needs.body(self.body.into_bytes())?;
-        Ok(Arrival { admitted, head, who: self.who, lease: Some(self.lease) })
+        Ok(Arrival { admitted, head: self.head, who: self.who, lease: self.lease })
     }
 }
 
 impl Serving {
     /// The response has begun: everything was handed over.
-    pub(crate) fn release_body(&mut self) {
-        self.lease = None;
+    pub(crate) fn release_request(&mut self) {
+        self.request = None;
     }
 
     /// Hands a message to the application. `None` if it is not of this exchange, or there is nothing to do.
@@ -212,14 +234,12 @@ impl Serving {
         handed: Handed,
         server: &Arc<Inner<H, R>>,
     ) -> Option<Running> {
-        if self.at != at {
-            return None;
+        let request = self.request.as_ref().filter(|_| self.at == at)?;
+        if let Some(line) = &handed.line {
+            line.state.hold(Arc::clone(&request.lease));
         }
-        if let (Some(line), Some(lease)) = (&handed.line, &self.lease) {
-            line.state.hold(Arc::clone(lease));
-        }
-        let origin =
-            Origin { session: handed.session, principal: self.who.clone(), head: Arc::clone(&self.head) };
+        let head = Arc::clone(&request.head);
+        let origin = Origin { session: handed.session, principal: self.who.clone(), head };
         Running::new(server, at.shard, handed.delivery, handed.line, origin)
     }
 }
@@ -247,6 +267,13 @@ impl Collected {
             Collected::Many(body) => body.freeze(),
         }
     }
+}
+
+/// About as many as the head had on the wire, whatever brought it.
+fn octets(head: &Parts) -> usize {
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    target + fields.sum::<usize>()
 }
 
 /// A refused Host or Origin is the one refusal an operator has to see: it is either an attack or a missing

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_http_core::answer::Answer;
-use mcp_http_core::endpoint::{Event, Frames, Pulled};
+use mcp_http_core::endpoint::{Event, Frames, Lease, Pulled};
 use mcp_http_core::h1;
+use mcp_http_core::reject::{Refusal, Reject};
 use mcp_http_core::time::Timestamp;
 
 use crate::date::DateField;
@@ -48,6 +49,7 @@ pub(crate) async fn serve<H: Handler, R: Runtime, I: Io>(
         io,
         mailbox,
         stage: Stage::Idle,
+        head: server.budget.lease(),
         pulling: false,
         frames: Frames::new(),
         running: Vec::new(),
@@ -69,6 +71,8 @@ pub(crate) struct Connection<H, R: Runtime, I> {
     io: I,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) stage: Stage,
+    /// What has come of the next head.
+    pub(crate) head: Lease,
     /// The exchange's stream has frames.
     pub(crate) pulling: bool,
     frames: Frames,
@@ -128,6 +132,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         if moved {
             return Turn::Moved;
         }
+        moved |= self.hold_head();
         moved |= self.pull();
         moved |= self.write(cx);
         moved |= self.shut_write(cx);
@@ -143,7 +148,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
             match order {
                 Order::Respond(at, response) if self.is_at(at) => {
                     if let Stage::Serving(serving) = &mut self.stage {
-                        serving.release_body();
+                        serving.release_request();
                     }
                     self.respond(response.into_answer());
                 }
@@ -167,6 +172,22 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         let before = self.running.len();
         self.running.retain_mut(|running| running.poll(cx).is_pending());
         self.running.len() != before
+    }
+
+    /// What has come of a head counts against the server's memory, until it is whole. Where there is none left,
+    /// the request is refused.
+    fn hold_head(&mut self) -> bool {
+        let (octets, leased) = (self.h1.head_octets(), self.head.bytes());
+        if octets <= leased {
+            self.head.shrink_to(octets);
+            return false;
+        }
+        if self.server.lease_more(&mut self.head, octets - leased) || !self.h1.refuse_head() {
+            return false;
+        }
+        self.head.shrink_to(0);
+        self.refuse(Reject::new(Refusal::TooBusy));
+        true
     }
 
     pub(crate) fn respond(&mut self, answer: Answer) {

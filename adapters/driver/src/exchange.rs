@@ -23,7 +23,7 @@ pub(crate) enum Stage {
     /// The auth hook is at it.
     Authorizing(Box<Authorizing>),
     /// Its body is being read.
-    Reading(Box<Reading>, Arc<Parts>),
+    Reading(Box<Reading>),
     /// An endpoint has it.
     Serving(Box<Serving>),
     /// It was answered here, or is over for the endpoint; the response is on its way.
@@ -46,7 +46,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
                 // A fault in the body comes while it is read: the exchange is not admitted yet.
                 let refusal = Refusal::Http(fault);
                 let reject = match std::mem::replace(&mut self.stage, Stage::Answered) {
-                    Stage::Reading(reading, _) => reading.refuse(match fault {
+                    Stage::Reading(reading) => reading.refuse(match fault {
                         // Counted here or by another stack, it is the same refusal.
                         h1::Fault::BodyTooLarge => Refusal::BodyTooLarge { limit: reading.limit() },
                         _ => refusal,
@@ -70,6 +70,8 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
     }
 
     fn judge(&mut self, head: Parts) {
+        // It is whole, and counts as what it is now.
+        self.head.shrink_to(0);
         let judged = self.server.judge(&head);
         let head = Arc::new(head);
         match judged {
@@ -97,21 +99,19 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         admissible: Admissible,
         result: Result<Option<Principal>, Denied>,
     ) {
-        match self.server.authorized(admissible, result) {
+        match self.server.authorized(head, admissible, result) {
             Err(answer) => self.answer(answer),
-            Ok(Allowed::Whole(admitted, who)) => {
-                self.admit(Arrival { admitted, head, who, lease: None });
-            }
+            Ok(Allowed::Whole(arrival)) => self.admit(arrival),
             Ok(Allowed::Read(reading)) => {
                 let limit = reading.limit();
-                self.stage = Stage::Reading(reading, head);
+                self.stage = Stage::Reading(reading);
                 self.h1.read_body(limit, self.server.now());
             }
         }
     }
 
     fn collect(&mut self, data: Bytes) {
-        let Stage::Reading(reading, _) = &mut self.stage else { return };
+        let Stage::Reading(reading) = &mut self.stage else { return };
         if let Err(refusal) = reading.push(data, &self.server) {
             let reject = reading.refuse(refusal);
             self.refuse(reject);
@@ -119,8 +119,8 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
     }
 
     fn admit_body(&mut self) {
-        let Stage::Reading(reading, head) = std::mem::replace(&mut self.stage, Stage::Idle) else { return };
-        match reading.finish(head) {
+        let Stage::Reading(reading) = std::mem::replace(&mut self.stage, Stage::Idle) else { return };
+        match reading.finish() {
             Ok(arrival) => self.admit(arrival),
             Err(reject) => self.refuse(reject),
         }

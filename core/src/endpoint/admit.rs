@@ -1,7 +1,7 @@
 //! What each kind of judged request does. Establishing and ending sessions is `sessions`', streams are
 //! `carry`'s.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::answer::Head;
 use crate::h1::Body;
@@ -20,6 +20,9 @@ use super::action::{
 use super::exchange::Carries;
 use super::life::Happening;
 use super::stream::Stream;
+
+/// What one body holds: nearly always one message.
+type Items = SmallVec<[BatchItem; 1]>;
 
 impl Endpoint {
     /// Does it, or refuses and has changed nothing but that the session was used.
@@ -71,19 +74,21 @@ impl Endpoint {
     ) -> Result<(), Reject> {
         match (kind, session) {
             (Kind::Call(request), Some(session)) => {
-                self.admit_calls(exchange, session, vec![BatchItem::Request(request)], false, now, out)
+                self.admit_calls(exchange, session, smallvec![BatchItem::Request(request)], false, now, out)
             }
             (Kind::Call(request), None) => self.admit_solo(exchange, request, Era::Handshake, now, out),
-            (Kind::Batch(items), Some(session)) => self.admit_batch(exchange, session, items, now, out),
+            (Kind::Batch(items), Some(session)) => {
+                self.admit_batch(exchange, session, items.into(), now, out)
+            }
             (Kind::Open { last_event_id }, Some(session)) => {
                 self.admit_open(exchange, session, last_event_id, now, out).map_err(Reject::new)
             }
             (Kind::Notice(notice), session) => {
-                self.admit_messages(exchange, session, vec![BatchItem::Notice(notice)], now, out);
+                self.admit_messages(exchange, session, smallvec![BatchItem::Notice(notice)], now, out);
                 Ok(())
             }
             (Kind::Reply(reply), session) => {
-                self.admit_messages(exchange, session, vec![BatchItem::Reply(reply)], now, out);
+                self.admit_messages(exchange, session, smallvec![BatchItem::Reply(reply)], now, out);
                 Ok(())
             }
             (Kind::Stateless(request), _) if request.listen.is_some() => {
@@ -94,7 +99,7 @@ impl Endpoint {
             }
             (Kind::StatelessNotice(notice), _) => {
                 let notice = IncomingNotice { notice, cancels: None };
-                self.admit_messages(exchange, None, vec![BatchItem::Notice(notice)], now, out);
+                self.admit_messages(exchange, None, smallvec![BatchItem::Notice(notice)], now, out);
                 Ok(())
             }
             (Kind::Initialize(_) | Kind::Delete | Kind::Batch(_) | Kind::Open { .. }, _) => {
@@ -129,7 +134,7 @@ impl Endpoint {
         &mut self,
         exchange: Key,
         session: Key,
-        items: Vec<BatchItem>,
+        items: Items,
         now: Timestamp,
         out: &mut Actions,
     ) -> Result<(), Reject> {
@@ -151,7 +156,7 @@ impl Endpoint {
         &mut self,
         exchange: Key,
         key: Key,
-        items: Vec<BatchItem>,
+        items: Items,
         batch: bool,
         now: Timestamp,
         out: &mut Actions,
@@ -234,7 +239,7 @@ impl Endpoint {
         &mut self,
         exchange: Key,
         session: Option<Key>,
-        items: Vec<BatchItem>,
+        items: Items,
         now: Timestamp,
         out: &mut Actions,
     ) {

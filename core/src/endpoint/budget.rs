@@ -30,6 +30,20 @@ impl Lease {
         }
         grown
     }
+
+    /// Keeps at most `bytes`, and gives the rest back.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if bytes < self.bytes {
+            self.budget.bytes_changed(self.bytes, bytes);
+            self.bytes = bytes;
+        }
+    }
+
+    /// Bytes that are leased.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 impl Drop for Lease {

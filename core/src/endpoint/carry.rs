@@ -1,7 +1,7 @@
 //! Exchanges carrying streams: heads, pulling, breaking, ending. What is in a stream is `output`'s; how a
 //! client comes back to one is `resume`'s.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::answer::{Head, Response};
 use crate::h1::Body;
@@ -290,11 +290,9 @@ impl Endpoint {
         } else {
             ErrorObject::new(code::SESSION_NOT_FOUND, "the session has ended")
         };
-        let last = stream.waiting().map(|(_, call)| {
-            let mut message = BytesMut::with_capacity(128);
-            jsonrpc::write_error(Some(&call.id), &error, &mut message);
-            sse::message_frame(None, &message)
-        });
+        let last = stream
+            .waiting()
+            .map(|(_, call)| sse::message_frame(None, &jsonrpc::error_text(Some(&call.id), &error)));
         let last: Vec<Bytes> = last.collect();
         let tail: Vec<Bytes> = stream.ring.into_unpulled().into_iter().chain(last).collect();
         let bytes = tail.iter().map(Bytes::len).sum();

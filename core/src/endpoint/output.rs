@@ -344,22 +344,20 @@ impl Endpoint {
     /// The text of an answer; one that is too large, or for which there is no memory, becomes an
     /// error. With the code of the error, if it is one now.
     fn answer_text(&mut self, id: &RequestId, message: &Outbound) -> (Bytes, Option<i64>) {
-        let mut text = BytesMut::with_capacity(256);
-        let mut error = None;
-        match message {
-            Outbound::Result { result } => jsonrpc::write_result(id, result, &mut text),
-            Outbound::Error { error: object } => {
-                error = Some(object.code);
-                jsonrpc::write_error(Some(id), object, &mut text);
+        let (text, error) = match message {
+            Outbound::Result { result } => (jsonrpc::result_text(id, result), None),
+            Outbound::Error { error } => (jsonrpc::error_text(Some(id), error), Some(error.code)),
+            Outbound::Initialized { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {
+                (Bytes::new(), None)
             }
-            Outbound::Initialized { .. } | Outbound::Notice { .. } | Outbound::Request { .. } => {}
+        };
+        match self.cannot_hold(text.len()) {
+            None => (text, error),
+            Some(why) => {
+                let error = ErrorObject::new(code::INTERNAL_ERROR, why);
+                (jsonrpc::error_text(Some(id), &error), Some(error.code))
+            }
         }
-        if let Some(why) = self.cannot_hold(text.len()) {
-            error = Some(code::INTERNAL_ERROR);
-            text.clear();
-            jsonrpc::write_error(Some(id), &ErrorObject::new(code::INTERNAL_ERROR, why), &mut text);
-        }
-        (text.freeze(), error)
     }
 
     /// The answers of a stream as one JSON text.

@@ -1,6 +1,6 @@
 //! Opening and ending sessions. Acts on the table in `life`; every way out passes through `remove_session`.
 
-use bytes::BytesMut;
+use bytes::Bytes;
 
 use crate::answer::Head;
 use crate::config::SessionMode;
@@ -84,7 +84,8 @@ impl Endpoint {
         let key = self.sessions.insert(Session {
             secret: *secret,
             tag: Tag(u32::from_be_bytes(*tag)),
-            principal,
+            // A copy of its own: a slice of a head would keep all of it.
+            principal: principal.map(|Principal(who)| Principal(Bytes::copy_from_slice(&who))),
             version,
             phase: Phase::Pending,
             place,
@@ -123,15 +124,14 @@ impl Endpoint {
         now: Timestamp,
         out: &mut Actions,
     ) {
-        let mut body = BytesMut::with_capacity(result.as_bytes().len().saturating_add(64));
-        jsonrpc::write_result(&id, result, &mut body);
+        let body = jsonrpc::result_text(&id, result);
         if let Some(why) = self.cannot_hold(body.len()) {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why);
             return self.refuse_initialize(exchange, (id, session), &error, now, out);
         }
         let Some(key) = session else {
             self.budget.free_solo_call();
-            return self.respond_message(exchange, body.freeze(), None, out);
+            return self.respond_message(exchange, body, None, out);
         };
         if !self.settle_place(key, now, out) {
             self.reject_exchange(exchange, Reject::new(Refusal::TooManySessions).with_id(Some(id)), now, out);
@@ -141,7 +141,7 @@ impl Endpoint {
         let Some(record) = self.sessions.get_mut(key) else { return };
         record.version = version;
         let offered = self.session_id_of(key);
-        self.respond_message(exchange, body.freeze(), offered, out);
+        self.respond_message(exchange, body, offered, out);
     }
 
     /// The application refuses: the error goes out without an id, and the session is discarded (R2).
@@ -153,9 +153,8 @@ impl Endpoint {
         now: Timestamp,
         out: &mut Actions,
     ) {
-        let mut body = BytesMut::with_capacity(128);
-        jsonrpc::write_error(Some(&id), error, &mut body);
-        self.respond_message(exchange, body.freeze(), None, out);
+        let body = jsonrpc::error_text(Some(&id), error);
+        self.respond_message(exchange, body, None, out);
         match session {
             Some(session) => self.happen(session, Happening::Refuse, now, out),
             None => self.budget.free_solo_call(),
@@ -451,7 +450,7 @@ impl Endpoint {
     pub(super) fn respond_message(
         &mut self,
         key: Key,
-        message: bytes::Bytes,
+        message: Bytes,
         session: Option<SessionId>,
         out: &mut Actions,
     ) {

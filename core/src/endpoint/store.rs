@@ -156,6 +156,10 @@ impl Endpoint {
         session.asked.retain(|asked| asked.stream != number);
         let Some(index) = session.streams.iter().position(|stream| stream.number == number) else { return };
         let stream = session.streams.remove(index);
+        // A session at rest holds no buffer for streams.
+        if session.streams.is_empty() {
+            session.streams = Vec::new();
+        }
         self.disarm_retention(key, &stream);
     }
 

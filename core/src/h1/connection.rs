@@ -190,6 +190,12 @@ impl Connection {
         self.output.unwritten()
     }
 
+    /// Octets held of a head that has not ended; at most [`Limits::head_bytes_max`] and one `receive`.
+    #[must_use]
+    pub fn head_octets(&self) -> usize {
+        if self.state.reader == Reader::Head { self.input.len() } else { 0 }
+    }
+
     /// Octets held, of input and output together.
     #[must_use]
     pub fn buffered(&self) -> usize {
@@ -220,6 +226,17 @@ impl Connection {
             self.output.push_text(|text| text.extend_from_slice(CONTINUE));
             self.output_grew();
         }
+    }
+
+    /// The application cannot hold the head that is arriving. As after a fault, nothing more is parsed and the
+    /// response is the last; the caller gives it with [`respond`](Self::respond), and no event asks for it.
+    /// Returns whether there is such a head.
+    pub fn refuse_head(&mut self) -> bool {
+        let begun = self.head_octets() > 0 && self.state.after(Cause::Faulted).is_some();
+        if begun {
+            self.give_up_request();
+        }
+        begun
     }
 
     /// Queues the response to the request or fault at hand: its head, and its body unless that is streamed.

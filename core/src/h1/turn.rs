@@ -118,13 +118,19 @@ impl Connection {
     }
 
     fn fault(&mut self, fault: Fault) -> Option<Event> {
+        self.give_up_request();
+        Some(Event::Fault(fault))
+    }
+
+    /// Nothing more of the request is parsed; it is to be answered.
+    pub(super) fn give_up_request(&mut self) {
         if self.state.reader == Reader::Head
             && let Some(line) = self.scan.request_line()
         {
             self.exchange.http10 = line.http10;
             self.exchange.is_head = line.is_head;
         }
-        self.tell(Cause::Faulted, Event::Fault(fault))
+        self.turn(Cause::Faulted);
     }
 
     /// A fault which says by itself that the peer sends no more.

@@ -23,7 +23,7 @@ use mcp_http_core::reject::{Refusal, Reject};
 pub use self::outgoing::{Aborted, Outgoing};
 
 use self::outgoing::Exchange;
-use crate::admission::{Allowed, Arrival, Reading, Serving};
+use crate::admission::{Allowed, Reading, Serving};
 use crate::handler::{Handler, Judgement};
 use crate::mailbox::Order;
 use crate::runtime::Runtime;
@@ -88,11 +88,11 @@ async fn admit<H: Handler, R: Runtime, B: Incoming>(
         Judgement::Now(judgement) => judgement,
         Judgement::Later(access) => access.await,
     };
-    let arrival = match server.authorized(admissible, judgement)? {
-        Allowed::Whole(admitted, who) => Arrival { admitted, head, who, lease: None },
+    let arrival = match server.authorized(head, admissible, judgement)? {
+        Allowed::Whole(arrival) => arrival,
         Allowed::Read(mut reading) => {
             let read = read(server, &mut reading, body).await.map_err(|refusal| reading.refuse(refusal));
-            let arrival = read.and_then(|()| reading.finish(head));
+            let arrival = read.and_then(|()| reading.finish());
             arrival.map_err(|reject| server.refusal(reject))?
         }
     };
@@ -138,7 +138,7 @@ fn poll_answer<H: Handler, R: Runtime>(
     while let Some(order) = exchange.mailbox.take(cx) {
         match order {
             Order::Respond(at, response) if exchange.is_at(at) => {
-                exchange.serving.iter_mut().for_each(Serving::release_body);
+                exchange.serving.iter_mut().for_each(Serving::release_request);
                 return Poll::Ready(Box::new(response.into_answer()));
             }
             Order::Reject(at, reject) if exchange.is_at(at) => {
