@@ -1,10 +1,12 @@
 //! Readers that do not keep up: C11, R6, R8, R9.
 
+use std::time::Duration;
+
 use mcp_http_core::config::Config;
 use mcp_http_core::endpoint::{Action, Event, Outbound, Pulled};
 use mcp_http_core::json::Json;
 use mcp_http_tests::script::{
-    Script, assert_full, messages, note, notes, progress, resume, session_of, streaming,
+    Call, Script, assert_full, messages, note, notes, progress, resume, session_of, streaming,
 };
 
 fn small(config: &mut Config) {
@@ -275,6 +277,34 @@ fn r8_memory_max_bounds_the_whole_server() {
         let buffered: u64 = (0..2).map(|shard| s.on(shard).stats().buffered_bytes).sum();
         assert!(buffered <= 10_000, "R8: {buffered} bytes");
     }
+    s.finish();
+}
+
+/// Each of many senders that wait for memory is told once, when there is some.
+#[test]
+fn r9_every_sender_that_waited_for_memory_is_told_once() {
+    let mut s = Script::with(|config| {
+        config.message_bytes_max = 8_000;
+        config.body_bytes_max = 8_000;
+        config.memory_max = 8_000;
+    });
+    let session = s.open();
+    let hog = s.call(&session, "0", "t");
+    while s.try_send(hog.target(), note(0)).is_ok() {}
+    let calls: Vec<Call> = (1..=30).map(|id| s.solo(&id.to_string())).collect();
+    for call in &calls {
+        assert_full(&mut s, call.target(), note(1));
+    }
+    s.pull(hog.exchange);
+    let told = s.advance(Duration::from_millis(100));
+    for call in &calls {
+        let writable = Action::Writable { target: call.target() };
+        assert_eq!(told.iter().filter(|action| **action == writable).count(), 1, "{told:?}");
+    }
+    for call in &calls {
+        s.answer(*call, "{}");
+    }
+    s.answer(hog, "{}");
     s.finish();
 }
 

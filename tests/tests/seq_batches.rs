@@ -198,6 +198,52 @@ fn i8_silence_commits_a_batch_to_a_stream_once() {
     s.finish();
 }
 
+/// R8: an answer that waits for the rest of its batch takes memory, and takes it once.
+#[test]
+fn r8_answers_that_wait_for_their_batch_count() {
+    let long = format!("\"{}\"", "x".repeat(5_000));
+    let text = ask::result_text("1", &long).len() as u64;
+    for silent in [false, true] {
+        let mut s = Script::new();
+        let session = s.open_at(Version::V2025_03_26);
+        let body = batch(&[ask::request("1", "a"), ask::request("2", "b")]);
+        let admission = s.post(body).with(&session.id).admit();
+        let calls = batch_calls(&admission.actions);
+        s.send(Target::Call(calls[0]), result(&long));
+        assert_eq!(s.stats().buffered_bytes, text);
+        if silent {
+            s.advance(s.config().sse_commit_after);
+            let frame = s.stats().buffered_bytes;
+            assert!((text..text + 100).contains(&frame), "in the ring alone: {frame} bytes for {text}");
+            s.pull(admission.exchange);
+            s.send(Target::Call(calls[1]), result("2"));
+            s.pull(admission.exchange);
+        } else {
+            s.send(Target::Call(calls[1]), result("2"));
+            let array = text + ask::result_text("2", "2").len() as u64 + "[,]".len() as u64;
+            assert_eq!(s.stats().buffered_bytes, array, "the array, and nothing beside it");
+        }
+        s.flushed(admission.exchange);
+        s.finish();
+    }
+}
+
+/// R8: it is given back when the client is gone before its batch is complete.
+#[test]
+fn r8_answers_of_a_batch_that_is_lost_take_nothing() {
+    let mut s = Script::new();
+    let session = s.open_at(Version::V2025_03_26);
+    let body = batch(&[ask::request("1", "a"), ask::request("2", "b")]);
+    let admission = s.post(body).with(&session.id).admit();
+    let calls = batch_calls(&admission.actions);
+    s.send(Target::Call(calls[0]), result("1"));
+    assert_ne!(s.stats().buffered_bytes, 0);
+    s.gone(admission.exchange);
+    assert_eq!(s.stats().buffered_bytes, 0);
+    s.send(Target::Call(calls[1]), result("2"));
+    s.finish();
+}
+
 #[test]
 fn i8_a_cancel_before_its_request_in_one_batch_cancels_nothing() {
     let mut s = Script::new();

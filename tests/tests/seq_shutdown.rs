@@ -287,6 +287,19 @@ fn x1_a_last_moment_that_is_now_or_past_ends_everything_at_once() {
     }
 }
 
+/// R14: what bears no session id would wait for an application that has gone home.
+#[test]
+fn x1_after_the_last_moment_nothing_is_taken_in() {
+    let mut s = Script::new();
+    s.shutdown(DRAIN);
+    s.advance(DRAIN);
+    let admission = s.modern_notice("notifications/anything").admit();
+    let [Action::Reject { exchange, reject }] = &admission.actions[..] else { panic!("{admission:?}") };
+    assert_eq!((*exchange, reject.refusal.name()), (admission.exchange, "shutting_down"));
+    assert!(s.stats().is_drained());
+    s.finish();
+}
+
 #[test]
 fn x1_a_cancel_and_a_reply_are_served_while_calls_finish() {
     let mut s = Script::new();
