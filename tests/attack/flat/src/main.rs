@@ -96,7 +96,7 @@ fn main() {
         let ask = bare.initialize();
         drop(bare.open(ask));
     }
-    let asks: Vec<Admitted> = (0..1).map(|_| bare.initialize()).collect();
+    let asks: Vec<Admitted> = (0..TIMES).map(|_| bare.initialize()).collect();
     count("open_at_cap_reserved", asks, |ask| drop(black_box(open_at_cap_reserved(&mut bare, ask))));
 
     bare.wait(IDLE);
