@@ -1,10 +1,10 @@
 //! R8 over sockets: heads and bodies count against the memory of the whole server as they come, for as long as
-//! their calls last, and give it back.
+//! their calls last, and give it back. Where it is short, streams that are kept for a resume go, on whichever shard.
 
 mod socket_support;
 
 use serde_json::json;
-use socket_support::ask::{initialize, request};
+use socket_support::ask::{get, initialize, request};
 use socket_support::local::Local;
 use socket_support::session::Session;
 use socket_support::stats::Stats;
@@ -94,4 +94,29 @@ fn r8_a_request_counts_for_as_long_as_its_call_lasts() {
         stats.tables.calls == 0 && stats.tables.buffered_bytes < 7_000
     });
     session.close();
+}
+
+/// R9: a sender whose own shard has nothing to give up gets what another one has.
+#[test]
+fn r8_frames_kept_on_one_shard_make_room_for_a_sender_on_another() {
+    let server = Local::start(|config| {
+        config.memory_max = MEMORY;
+        config.message_bytes_max = MEMORY;
+        config.body_bytes_max = MEMORY;
+        config.ring_bytes_max = 40 * 1024;
+    });
+    // Sessions are given to shards in turn.
+    let (one, other) = (Session::open(server.addr), Session::open(server.addr));
+    let mut stream =
+        one.stream(request("7", "big", &json!({ "bytes": 30 * 1024 })).set("accept", "text/event-stream"));
+    assert_eq!(stream.messages().len(), 1);
+    let kept = |stats: &Stats| stats.tables.exchanges == 0 && stats.tables.buffered_bytes > 30 * 1024;
+    Stats::until(server.addr, "the answer to be kept", kept);
+    let mut listening = other.listen();
+    server.notify(&other.id, "notifications/long", json!({ "text": "x".repeat(38 * 1024) }));
+    assert_eq!(listening.message()["method"], "notifications/long");
+    let last_id = stream.last_id.clone().unwrap();
+    assert_eq!(one.ask(get().with("last-event-id", &last_id)).status(), 400, "it was let go");
+    one.close();
+    other.close();
 }

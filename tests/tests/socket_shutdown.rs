@@ -4,6 +4,7 @@
 mod socket_support;
 
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -45,6 +46,36 @@ fn idle() {
         wire.expect_close();
         expect_clean(&mut server);
     }
+}
+
+/// More sessions than one step ends, and no connection whose close would have the server look again.
+#[test]
+fn x1_many_idle_sessions_are_no_reason_to_wait() {
+    let mut server = Everything::start(&["--shutdown-drain", FOR_EVER]);
+    let mut wire = Wire::to(server.addr);
+    for _ in 0..1_500 {
+        assert!(wire.ask(&initialize()).session_id().is_some());
+    }
+    wire.reset();
+    Stats::until(server.addr, "the connection to be gone", |stats| stats.connections == 1);
+    server.signal("TERM");
+    expect_clean(&mut server);
+}
+
+/// L2: with as many connections as may be, the next one waits until another is closed.
+#[test]
+fn l2_accepting_pauses_at_the_cap_of_connections() {
+    let server = Local::start(|config| config.connections_max = 2);
+    let (mut first, mut second) = (Wire::to(server.addr), Wire::to(server.addr));
+    for wire in [&mut first, &mut second] {
+        assert_eq!(wire.ask(&initialize()).status(), 200);
+    }
+    let mut third = Wire::to(server.addr);
+    third.send(initialize().bytes());
+    assert!(third.read_for(Duration::from_millis(200)).is_err(), "nobody may have accepted it");
+    assert_eq!(second.ask(&initialize()).status(), 200, "the others are served");
+    first.reset();
+    assert_eq!(third.answer().status(), 200);
 }
 
 /// A request that has not come whole is no reason to wait for ever, whether it stops in the head or in the body.

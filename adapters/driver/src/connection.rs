@@ -36,33 +36,48 @@ thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
 }
 
-pub(crate) async fn serve<H: Handler, R: Runtime, I: Io>(
+/// Counts the connection from now on, not from when the future is first polled: the cap is exact.
+pub(crate) fn serve<H: Handler, R: Runtime, I: Io>(
     server: Arc<Inner<H, R>>,
     io: I,
     peer: Option<String>,
-) {
+) -> impl Future<Output = ()> + Send + use<H, R, I> {
     let mailbox = Arc::new(Mailbox::default());
-    let number = server.open_connection(&mailbox);
-    tracing::trace!(number, peer = peer.as_deref(), "connection opened");
-    let mut connection = Connection {
-        h1: h1::Connection::new(server.config.h1(), server.now()),
-        io,
-        mailbox,
-        stage: Stage::Idle,
-        head: server.budget.lease(),
-        pulling: false,
-        frames: Frames::new(),
-        running: Vec::new(),
-        alarm: None,
-        date: DateField::default(),
-        shut: Shut::No,
-        peer,
-        server,
-    };
-    poll_fn(|cx| connection.poll(cx)).await;
-    connection.leave();
-    connection.server.close_connection(number);
-    tracing::trace!(number, "connection closed");
+    let open = Open { number: server.open_connection(&mailbox), server };
+    tracing::trace!(number = open.number, peer = peer.as_deref(), "connection opened");
+    async move {
+        let server = Arc::clone(&open.server);
+        let mut connection = Connection {
+            h1: h1::Connection::new(server.config.h1(), server.now()),
+            io,
+            mailbox,
+            stage: Stage::Idle,
+            head: server.budget.lease(),
+            pulling: false,
+            frames: Frames::new(),
+            running: Vec::new(),
+            alarm: None,
+            date: DateField::default(),
+            shut: Shut::No,
+            peer,
+            server,
+        };
+        poll_fn(|cx| connection.poll(cx)).await;
+        connection.leave();
+    }
+}
+
+/// A connection that counts, until this is dropped.
+struct Open<H: Handler, R: Runtime> {
+    number: u64,
+    server: Arc<Inner<H, R>>,
+}
+
+impl<H: Handler, R: Runtime> Drop for Open<H, R> {
+    fn drop(&mut self) {
+        self.server.close_connection(self.number);
+        tracing::trace!(number = self.number, "connection closed");
+    }
 }
 
 pub(crate) struct Connection<H, R: Runtime, I> {

@@ -202,7 +202,10 @@ async fn run_timer<H: Handler, R: Runtime>(server: Weak<Inner<H, R>>, index: usi
         let Some(shard) = inner.shards.get(index) else { return Poll::Ready(()) };
         loop {
             // Expiry is judged by the clock, not by the timer having fired.
-            let Some(next) = shard.tick(inner.now(), cx, &*inner, &inner.port) else {
+            let next = shard.tick(inner.now(), cx, &*inner, &inner.port);
+            // A shutdown goes in steps; this may have been the last.
+            inner.check_down();
+            let Some(next) = next else {
                 sleep = None;
                 return Poll::Pending;
             };
@@ -303,7 +306,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
         let connections = self.lock_connections();
         let idle = connections.retiring && connections.open.is_empty();
         drop(connections);
-        if idle && self.shards.iter().all(|shard| shard.stats().sessions == 0) {
+        if idle && self.shards.iter().all(Shard::is_empty) {
             self.down.set();
         }
     }

@@ -216,6 +216,11 @@ impl Shard {
         self.lock().endpoint.victim(now)
     }
 
+    /// Whether no session is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().endpoint.sessions() == 0
+    }
+
     pub(crate) fn stats(&self) -> mcp_http_core::endpoint::Stats {
         self.lock().endpoint.stats()
     }

@@ -16,6 +16,8 @@ impl ServerStats {
         let stats = json!({
             "sessions": now.sessions,
             "pending": now.pending,
+            "offered": now.offered,
+            "unconfirmed": now.unconfirmed,
             "exchanges": now.exchanges,
             "calls": now.calls,
             "streams": now.streams,

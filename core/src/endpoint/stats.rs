@@ -12,6 +12,10 @@ pub struct Stats {
     pub sessions: u64,
     /// Of these, sessions whose `initialize` is not answered.
     pub pending: u64,
+    /// Of these, sessions whose answer has not reached the client.
+    pub offered: u64,
+    /// Of these, committed ones that were not used yet.
+    pub unconfirmed: u64,
     /// Exchanges in flight.
     pub exchanges: u64,
     /// Calls without an answer.
@@ -159,10 +163,23 @@ impl Ends {
 impl Stats {
     /// Adds the reading of another shard.
     pub fn add(&mut self, other: &Stats) {
-        let Stats { sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes, total } = other;
+        let Stats {
+            sessions,
+            pending,
+            offered,
+            unconfirmed,
+            exchanges,
+            calls,
+            streams,
+            deadlines,
+            buffered_bytes,
+            total,
+        } = other;
         for (sum, more) in [
             (&mut self.sessions, sessions),
             (&mut self.pending, pending),
+            (&mut self.offered, offered),
+            (&mut self.unconfirmed, unconfirmed),
             (&mut self.exchanges, exchanges),
             (&mut self.calls, calls),
             (&mut self.streams, streams),
@@ -177,9 +194,8 @@ impl Stats {
     /// Whether nothing is left: no session, exchange, call, stream, deadline or buffered byte (R14).
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        let Stats { sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes, total: _ } =
-            *self;
-        [sessions, pending, exchanges, calls, streams, deadlines, buffered_bytes] == [0; 7]
+        let parts = [self.sessions, self.exchanges, self.calls, self.streams, self.deadlines];
+        parts == [0; 5] && self.buffered_bytes == 0
     }
 }
 
@@ -194,7 +210,15 @@ impl Endpoint {
             ..Stats::default()
         };
         for (_, session) in self.sessions.iter() {
-            stats.pending = stats.pending.saturating_add(u64::from(session.phase == Phase::Pending));
+            let phase = match session.phase {
+                Phase::Pending => Some(&mut stats.pending),
+                Phase::Offered => Some(&mut stats.offered),
+                Phase::Unconfirmed => Some(&mut stats.unconfirmed),
+                Phase::Live => None,
+            };
+            if let Some(count) = phase {
+                *count = count.saturating_add(1);
+            }
             stats.calls = stats.calls.saturating_add(u64::from(session.calls));
             stats.streams = stats.streams.saturating_add(len(session.streams.len()));
             stats.buffered_bytes = stats.buffered_bytes.saturating_add(len(session.ring_bytes));

@@ -88,6 +88,10 @@ pub(crate) struct Flags {
     /// Answer GET /__stats with the server's counters as JSON [default: off]
     #[arg(long)]
     stats: bool,
+
+    /// Answer this path with 200 as long as the server runs, for load balancers [default: off]
+    #[arg(long, value_name = "PATH")]
+    health: Option<String>,
 }
 
 impl Flags {
@@ -122,6 +126,7 @@ impl Flags {
         if self.stats {
             config.stats_path = Some(String::from("/__stats"));
         }
+        config.health_path.clone_from(&self.health);
         config
     }
 }
@@ -211,7 +216,8 @@ mod tests {
         let flags = "--addr [::1]:0 --body-max 1 --header-timeout 0.2 --body-timeout 3 --keep-alive 4 \
             --session-idle 5 --establish-timeout 6 --confirm-timeout 7 --comment-every 8 --stream-retention 9 \
             --shutdown-drain 10.5 --max-sessions 11 --allowed-host a --allowed-host b:1 \
-            --allowed-origin http://c --eras stateless --no-sessions --stats --runtime smol";
+            --allowed-origin http://c --eras stateless --no-sessions --stats --health /up \
+            --runtime smol";
         let flags = parse(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         let mut expected = plain();
         expected.body_bytes_max = 1;
@@ -230,6 +236,7 @@ mod tests {
         expected.eras = Eras::Stateless;
         expected.sessions = SessionMode::Off;
         expected.stats_path = Some("/__stats".into());
+        expected.health_path = Some("/up".into());
         assert_eq!(flags.config(), expected);
         assert_eq!(flags.addr, "[::1]:0");
         assert_eq!(flags.runtime, Which::Smol);
