@@ -4,7 +4,7 @@
 mod socket_support;
 
 use serde_json::json;
-use socket_support::ask::{get, initialize, request};
+use socket_support::ask::{get, initialize, notice, request};
 use socket_support::local::Local;
 use socket_support::session::Session;
 use socket_support::stats::Stats;
@@ -93,6 +93,25 @@ fn r8_a_request_counts_for_as_long_as_its_call_lasts() {
     Stats::until(server.addr, "the call to be over", |stats| {
         stats.tables.calls == 0 && stats.tables.buffered_bytes < 7_000
     });
+    session.close();
+}
+
+/// Also when its client is gone, and the application keeps what it was handed.
+#[test]
+fn r8_a_notice_counts_until_it_was_taken_whoever_is_gone() {
+    let server = Local::start(|_| ());
+    let session = Session::open(server.addr);
+    let params = json!({ "pad": "x".repeat(9_000) });
+    let mut wire = Wire::to(server.addr);
+    wire.send(session.own(notice("notifications/gated", &params)).bytes());
+    let held = |stats: &Stats| stats.tables.buffered_bytes > 9_000 && stats.tables.exchanges == 1;
+    Stats::until(server.addr, "the notice to be handed over", held);
+    wire.reset();
+    let alone = |stats: &Stats| stats.tables.exchanges == 0;
+    let stats = Stats::until(server.addr, "the client to be gone", alone);
+    assert!(stats.tables.buffered_bytes > 9_000, "{stats:?}");
+    server.open_gate();
+    Stats::until(server.addr, "the notice to be taken", |stats| stats.tables.buffered_bytes == 0);
     session.close();
 }
 

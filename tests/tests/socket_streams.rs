@@ -327,6 +327,28 @@ fn a_gap_is_counted_and_not_refused() {
     session.close();
 }
 
+/// R9: many that wait for the same room all get it, one after the other.
+#[test]
+fn r9_all_who_wait_for_the_same_room_get_it() {
+    const SENDERS: usize = 16;
+    let server = Local::start(|config| config.ring_frames_max = 1);
+    let session = Session::open(server.addr);
+    let mut stream = session.listen();
+    std::thread::scope(|scope| {
+        for sender in 0..SENDERS {
+            let (server, session) = (&server, &session);
+            // More than the socket takes, so that the later ones have to wait.
+            let text = json!({ "sender": sender, "text": "x".repeat(64 * 1024) });
+            scope.spawn(move || server.notify(&session.id, "notifications/long", text));
+        }
+        let mut senders: Vec<u64> =
+            (0..SENDERS).map(|_| stream.message()["params"]["sender"].as_u64().unwrap()).collect();
+        senders.sort_unstable();
+        assert_eq!(senders, (0..SENDERS as u64).collect::<Vec<_>>());
+    });
+    session.close();
+}
+
 /// A stream that nobody comes back to is forgotten; the session is not.
 #[test]
 fn retention_ends() {

@@ -12,7 +12,7 @@ use mcp_http_core::reject::{Refusal, Reject};
 
 use crate::handler::{Access, Denied, Handler, Judgement};
 use crate::mailbox::{At, Handed, Mailbox};
-use crate::origin::Origin;
+use crate::origin::{Origin, Request};
 use crate::running::Running;
 use crate::runtime::Runtime;
 use crate::service::Inner;
@@ -38,7 +38,7 @@ pub(crate) enum Allowed {
 
 /// A request whose body is being read.
 pub(crate) struct Reading {
-    head: Arc<Parts>,
+    head: Parts,
     lease: Lease,
     needs: NeedsBody,
     who: Option<Principal>,
@@ -51,14 +51,7 @@ pub(crate) struct Serving {
     pub(crate) at: At,
     who: Option<Principal>,
     /// What is handed over with its messages; none once the response has begun.
-    request: Option<Request>,
-}
-
-/// A request is held, and counts, until its response begins, and for each call until that is over: parameters
-/// are slices of the body. What the application keeps longer is its own.
-struct Request {
-    head: Arc<Parts>,
-    lease: Arc<Lease>,
+    request: Option<Arc<Request>>,
 }
 
 /// A body: most come in one piece, which is not copied.
@@ -71,7 +64,7 @@ enum Collected {
 /// A request as it is to be admitted, and where it came from.
 pub(crate) struct Arrival {
     admitted: Admitted,
-    head: Arc<Parts>,
+    head: Parts,
     who: Option<Principal>,
     lease: Lease,
 }
@@ -101,7 +94,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
     /// Goes by what the auth hook said.
     pub(crate) fn authorized(
         &self,
-        head: Arc<Parts>,
+        head: Parts,
         admissible: Admissible,
         result: Result<Option<Principal>, Denied>,
     ) -> Result<Allowed, Box<Answer>> {
@@ -160,7 +153,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
             return Err(self.refusal(admitted.refuse(Refusal::UnknownSession)));
         };
         let at = shard.admit(admitted, who.clone(), self.now(), mailbox, self, &self.port);
-        Ok(Serving { at, who, request: Some(Request { head, lease: Arc::new(lease) }) })
+        Ok(Serving { at, who, request: Some(Arc::new(Request { head, _lease: lease })) })
     }
 
     /// The answer that refuses.
@@ -235,11 +228,8 @@ impl Serving {
         server: &Arc<Inner<H, R>>,
     ) -> Option<Running> {
         let request = self.request.as_ref().filter(|_| self.at == at)?;
-        if let Some(line) = &handed.line {
-            line.state.hold(Arc::clone(&request.lease));
-        }
-        let head = Arc::clone(&request.head);
-        let origin = Origin { session: handed.session, principal: self.who.clone(), head };
+        let request = Arc::clone(request);
+        let origin = Origin { session: handed.session, principal: self.who.clone(), request };
         Running::new(server, at.shard, handed.delivery, handed.line, origin)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_http_core::endpoint::{CallId, Event, Lease, Outbound, SendError, Target};
+use mcp_http_core::endpoint::{CallId, Event, Outbound, SendError, Target};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{ErrorObject, Request, RequestId};
 use mcp_http_core::session_id::ShardId;
@@ -20,7 +20,8 @@ use crate::request::RequestError;
 use crate::route::Route;
 use crate::signal::{Flag, Permit};
 
-/// A request that waits for its answer.
+/// A request that waits for its answer. Its HTTP request counts against `memory_max` for as long as this is kept,
+/// also when nobody waits any more.
 pub struct Call {
     pub(crate) request: Request,
     pub(crate) version: Option<Version>,
@@ -42,19 +43,6 @@ pub(crate) struct Line {
 pub(crate) struct LineState {
     pub(crate) cancelled: Flag,
     pub(crate) writable: Permit,
-    /// The memory that the call's body takes.
-    body: Mutex<Option<Arc<Lease>>>,
-}
-
-impl LineState {
-    pub(crate) fn hold(&self, body: Arc<Lease>) {
-        *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
-    }
-
-    /// The call is over: it was answered, or nobody waits for it any more.
-    pub(crate) fn end(&self) {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
 }
 
 impl Call {

@@ -1,6 +1,5 @@
 //! One exchange on a connection, from its head to its last byte: judged, authorized, read, admitted, served.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -32,7 +31,7 @@ pub(crate) enum Stage {
 
 pub(crate) struct Authorizing {
     access: AccessFuture,
-    head: Arc<Parts>,
+    head: Parts,
     admissible: Admissible,
 }
 
@@ -72,9 +71,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
     fn judge(&mut self, head: Parts) {
         // It is whole, and counts as what it is now.
         self.head.shrink_to(0);
-        let judged = self.server.judge(&head);
-        let head = Arc::new(head);
-        match judged {
+        match self.server.judge(&head) {
             Err(answer) => self.answer(answer),
             Ok((admissible, Judgement::Now(result))) => self.authorized(head, admissible, result),
             Ok((admissible, Judgement::Later(access))) => {
@@ -93,12 +90,7 @@ impl<H: Handler, R: Runtime, I: Io> Connection<H, R, I> {
         true
     }
 
-    fn authorized(
-        &mut self,
-        head: Arc<Parts>,
-        admissible: Admissible,
-        result: Result<Option<Principal>, Denied>,
-    ) {
+    fn authorized(&mut self, head: Parts, admissible: Admissible, result: Result<Option<Principal>, Denied>) {
         match self.server.authorized(head, admissible, result) {
             Err(answer) => self.answer(answer),
             Ok(Allowed::Whole(arrival)) => self.admit(arrival),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use mcp_http_core::endpoint::Principal;
+use mcp_http_core::endpoint::{Lease, Principal};
 
 use crate::session::Session;
 
@@ -11,7 +11,15 @@ use crate::session::Session;
 pub(crate) struct Origin {
     pub(crate) session: Option<Session>,
     pub(crate) principal: Option<Principal>,
-    pub(crate) head: Arc<Parts>,
+    pub(crate) request: Arc<Request>,
+}
+
+/// The HTTP request. Its head and body count against the server's memory for as long as anybody holds it, also
+/// when its client is gone: parameters are slices of the body.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) head: Parts,
+    pub(crate) _lease: Lease,
 }
 
 /// The methods of everything that has an `origin`.
@@ -33,7 +41,7 @@ macro_rules! origin_getters {
         /// The head of the HTTP request that it came with: this one, not the session's first.
         #[must_use]
         pub fn head(&self) -> &http::request::Parts {
-            &self.origin.head
+            &self.origin.request.head
         }
     };
 }

@@ -20,12 +20,20 @@ pub(crate) struct Route<'a> {
 impl Route<'_> {
     /// Sends, and waits while the client does not keep up. Never returns `Full`.
     pub(crate) async fn send(&self, mut message: Outbound) -> Result<(), SendError> {
+        let mut waited = false;
         loop {
             match self.port.send(self.shard, self.target, message) {
                 Err(SendError::Full(back)) => message = *back,
-                sent => return sent,
+                sent => {
+                    // There may be room for others that wait; the endpoint tells of it once.
+                    if waited {
+                        self.writable.give();
+                    }
+                    return sent;
+                }
             }
             self.writable.take().await;
+            waited = true;
         }
     }
 }

@@ -130,7 +130,6 @@ impl Ending {
                 };
                 // Nobody may be waiting any more; then it goes nowhere, without noise.
                 let _ = self.port.send(self.shard, Target::Call(line.call), answer);
-                line.state.end();
                 self.port.forget(self.shard, line.call);
             }
             (To::Message(message), _) => self.port.handle(self.shard, Event::Taken { message }),

@@ -355,7 +355,6 @@ fn run(task: Task, server: &(impl Told + ?Sized)) -> Option<SessionKey> {
             return (!opened).then_some(session.0.key);
         }
         Task::Cancel(line) => {
-            line.end();
             line.cancelled.set();
             line.writable.give();
         }

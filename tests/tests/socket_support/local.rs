@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::rig::Rig;
 use super::stats::{PATH, Stats, Tables};
+use super::wait::PATIENCE;
 
 /// A running server and its handler. When it goes, it has stopped in good order and nothing was left.
 pub(crate) struct Local {
@@ -69,7 +70,9 @@ impl Local {
     pub(crate) fn notify(&self, session: &str, method: &str, params: Value) {
         let session = self.rig.session(session);
         let runtime = self.runtime.as_ref().expect("it runs");
-        runtime.block_on(session.notify(method, Some(params.into()))).expect("the session is there");
+        let notify = session.notify(method, Some(params.into()));
+        let sent = runtime.block_on(async { tokio::time::timeout(PATIENCE, notify).await });
+        sent.expect("there is room in time").expect("the session is there");
     }
 
     /// Begins to shut down; does not wait.

@@ -149,6 +149,8 @@ impl Handler for Rig {
     async fn initialize(&self, request: Initialize) -> Result<Initialized, ErrorObject> {
         let params: Value = request.params()?;
         let answer = Initialized::new("rig", "1");
+        // What is kept of a request counts.
+        drop(request);
         match params["clientInfo"]["name"].as_str().unwrap_or_default() {
             "refused" => Err(ErrorObject::new(-32001, "not you")),
             // A panic that does not call the hook: nobody has to read about it.
@@ -171,7 +173,10 @@ impl Handler for Rig {
             "echo" => Ok(call.params::<Value>()?.into()),
             "fails" => Err(ErrorObject::new(-32001, "as you wished")),
             "panics" => resume_unwind(Box::new("on purpose")),
-            "silent" => std::future::pending().await,
+            "silent" => {
+                drop(call);
+                std::future::pending().await
+            }
             // The call is let go of, and with it all that could be said.
             "lets-go" => {
                 drop(call);
@@ -201,8 +206,10 @@ impl Handler for Rig {
     }
 
     async fn notice(&self, notice: Notice) {
-        if notice.method() == "notifications/panics" {
-            resume_unwind(Box::new("on purpose"));
+        match notice.method() {
+            "notifications/panics" => resume_unwind(Box::new("on purpose")),
+            "notifications/gated" => is_set(Arc::clone(&self.0.gate)).await,
+            _ => {}
         }
     }
 

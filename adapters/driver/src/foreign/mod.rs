@@ -83,7 +83,6 @@ async fn admit<H: Handler, R: Runtime, B: Incoming>(
 ) -> Result<Serving, Box<Answer>> {
     let server = &exchange.server;
     let (admissible, judgement) = server.judge(&head)?;
-    let head = Arc::new(head);
     let judgement = match judgement {
         Judgement::Now(judgement) => judgement,
         Judgement::Later(access) => access.await,
