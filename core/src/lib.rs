@@ -56,7 +56,9 @@
 //!   what followed the given event on that stream, in order.
 //! - **R7 Any order.** Calls may be made in any order, back to back. Actions are appended to a caller-owned
 //!   sink and carried out, for one session or exchange, in that order.
-//! - **R8 Bounded.** Every queue, table, string and loop has a limit in [`config::Config`].
+//! - **R8 Bounded.** Every queue, table, string and loop has a limit in [`config::Config`], and one, `memory_max`,
+//!   bounds the heads, bodies, rings and answers of the whole server together. What walks whole tables goes in
+//!   steps.
 //! - **R9 Never stuck.** A stream that went idle gets one `Pull` when there is more; a sender that got `Full`
 //!   gets one `Writable`; after `handle_timeout(now)` the next deadline is later than `now`, or the budget of
 //!   one call was spent.
@@ -88,6 +90,9 @@
 //! - **D7** A call answered at once goes out as JSON, unless the client says that it would rather have an event
 //!   stream: by weight, or by naming it first. `initialize` is JSON whenever that is accepted.
 //! - **D8** Of a call's stream whose retention is over, every event answers 400: frames may be missing.
+//! - **D9** Frames that a connection has pulled and not written, at most `pull_bytes_max` each, are not in
+//!   `memory_max` once they have left their ring: they cannot be given up any more, and the peer's reading or the
+//!   write stall bounds their time. [`config::Config::memory_ceiling`] has them.
 #![forbid(unsafe_code)]
 
 pub mod answer;
