@@ -7,13 +7,14 @@ use http::HeaderValue;
 use http::request::Parts;
 use mcp_http_core::endpoint::{DiscardReason, EndReason, Principal};
 use mcp_http_core::json::Json;
-use mcp_http_core::jsonrpc::{self, ErrorObject};
+use mcp_http_core::jsonrpc::{self, ErrorObject, RequestId};
 use mcp_http_core::param_headers::ParamHeaders;
 use mcp_http_core::version::Version;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::call::Call;
+use crate::channels::Address;
 use crate::origin::{Origin, origin_getters};
 use crate::service::Publisher;
 use crate::session::Session;
@@ -148,6 +149,8 @@ impl Access {
 /// An `initialize` request.
 #[derive(Clone, Debug)]
 pub struct Initialize {
+    pub(crate) id: RequestId,
+    pub(crate) address: Address,
     pub(crate) params: Option<Json>,
     pub(crate) negotiated: Version,
     pub(crate) origin: Origin,

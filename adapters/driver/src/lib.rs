@@ -6,6 +6,7 @@
 
 mod admission;
 mod call;
+pub mod channels;
 mod connection;
 mod date;
 mod entropy;

@@ -11,6 +11,7 @@ use mcp_http_core::endpoint::{Event, Outbound, SendError};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::{Reply, RequestId};
 
+use crate::origin::Origin;
 use crate::route::Route;
 
 /// Why a request to the client has no result.
@@ -35,14 +36,24 @@ pub enum RequestError {
 }
 
 /// The open requests of one session.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Requests(Mutex<Table>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     sent: u64,
-    open: Vec<(RequestId, Arc<Slot>)>,
+    open: Vec<(RequestId, Waits)>,
 }
+
+/// Who waits for one reply.
+enum Waits {
+    Here(Arc<Slot>),
+    /// Somebody who is told of it.
+    Elsewhere(Taker),
+}
+
+/// Takes a reply, and where it came from.
+pub(crate) type Taker = Box<dyn FnOnce(Reply, Origin) + Send>;
 
 /// Where one reply arrives.
 #[derive(Debug, Default)]
@@ -56,15 +67,29 @@ struct Waiting {
 
 impl Requests {
     /// Hands a reply to whoever waits for it; if nobody does, it is ignored.
-    pub(crate) fn answer(&self, reply: Reply) {
-        if let Some(slot) = self.take(&reply.id) {
-            let waker = {
-                let mut waiting = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.reply = Some(reply.outcome);
-                waiting.waker.take()
-            };
-            waker.into_iter().for_each(Waker::wake);
+    pub(crate) fn answer(&self, reply: Reply, origin: Origin) {
+        match self.take(&reply.id) {
+            Some(Waits::Here(slot)) => {
+                let waker = {
+                    let mut waiting = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    waiting.reply = Some(reply.outcome);
+                    waiting.waker.take()
+                };
+                waker.into_iter().for_each(Waker::wake);
+            }
+            Some(Waits::Elsewhere(taker)) => taker(reply, origin),
+            None => {}
         }
+    }
+
+    /// Enters a request that somebody else sends, and whose reply `taker` gets. Returns the id to send it with.
+    pub(crate) fn post(&self, taker: Taker) -> RequestId {
+        self.enter(Waits::Elsewhere(taker))
+    }
+
+    /// Nobody waits for this one's reply any more.
+    pub(crate) fn forget(&self, id: &RequestId) {
+        self.take(id);
     }
 
     /// Sends a request and waits for its reply.
@@ -105,15 +130,20 @@ impl Requests {
     }
 
     fn open<'a>(&'a self, route: &'a Route<'a>) -> Open<'a> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.sent += 1;
-        let id = RequestId::from_number(table.sent);
         let slot = Arc::new(Slot::default());
-        table.open.push((id.clone(), Arc::clone(&slot)));
+        let id = self.enter(Waits::Here(Arc::clone(&slot)));
         Open { requests: self, route, id, slot }
     }
 
-    fn take(&self, id: &RequestId) -> Option<Arc<Slot>> {
+    fn enter(&self, waits: Waits) -> RequestId {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.sent += 1;
+        let id = RequestId::from_number(table.sent);
+        table.open.push((id.clone(), waits));
+        id
+    }
+
+    fn take(&self, id: &RequestId) -> Option<Waits> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = table.open.iter().position(|(open, _)| open == id)?;
         Some(table.open.swap_remove(index).1)

@@ -11,6 +11,7 @@ use mcp_http_core::jsonrpc::ErrorObject;
 use mcp_http_core::session_id::ShardId;
 
 use crate::call::{Call, Line};
+use crate::channels::Address;
 use crate::handler::{Handler, Initialize, Notice};
 use crate::origin::Origin;
 use crate::port::Port;
@@ -56,7 +57,8 @@ impl Running {
         let port: Arc<dyn Port> = Arc::<Inner<H, R>>::clone(server);
         let (work, to): (Pin<Box<dyn Future<Output = Done> + Send>>, To) = match (delivery, line) {
             (Delivery::Initialize { request, negotiated, .. }, Some(line)) => {
-                let request = Initialize { params: request.params, negotiated, origin };
+                let (id, params, address) = (request.id, request.params, Address::of(&line));
+                let request = Initialize { id, address, params, negotiated, origin };
                 let work = async move {
                     Done::Answer(match handler.initialize(request).await {
                         Ok(initialized) => {
@@ -86,8 +88,8 @@ impl Running {
                 (Box::pin(work), To::Message(message))
             }
             (Delivery::Reply { message, reply }, _) => {
-                if let Some(session) = &origin.session {
-                    session.0.line().requests.answer(reply);
+                if let Some(session) = origin.session.clone() {
+                    session.0.line().requests.answer(reply, origin);
                 }
                 (Box::pin(std::future::ready(Done::Taken)), To::Message(message))
             }

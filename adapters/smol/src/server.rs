@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use mcp_http_driver::channels::Channels;
 use mcp_http_driver::listen::{self, Listener};
 use mcp_http_driver::{Config, Handler, ServeError, ServerStats};
 use smol::net::{AsyncToSocketAddrs, TcpListener, TcpStream};
@@ -54,6 +55,20 @@ impl Server {
     /// [`ServeError::Config`], which [`bind`](Server::bind) would have given already.
     pub async fn serve<H: Handler>(self, handler: H) -> Result<(), ServeError> {
         self.serve_until(handler, pending(), pending()).await.map(|_| ())
+    }
+
+    /// Serves in the background, until what it returns is closed or dropped, and gives each session, and each
+    /// call outside one, as a message channel: see [`channels`](mcp_http_driver::channels).
+    #[must_use]
+    pub fn channels(self) -> Channels {
+        let (handler, channels) = mcp_http_driver::channels::open();
+        let closed = channels.closed();
+        let serving = async move {
+            // The configuration was checked.
+            let _ = self.serve_until(handler, closed, pending()).await;
+        };
+        smol::spawn(serving).detach();
+        channels
     }
 
     /// Serves until `stop` is ready, then stops accepting and drains; until `stop_now`, then cuts off what
