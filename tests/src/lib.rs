@@ -4,6 +4,7 @@ pub mod model;
 pub mod script;
 pub mod serving;
 pub mod sim;
+pub mod socket;
 
 /// The README's code is compiled, and its test is run.
 #[cfg(doctest)]

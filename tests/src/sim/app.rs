@@ -10,8 +10,8 @@ use mcp_http_core::session_id::SessionId;
 use mcp_http_core::version::Version;
 use serde_json::{Value, json};
 
-use super::server::At;
 use super::{Can, MILLI, Micros, What, World};
+use crate::socket::At;
 
 /// A call on its shard.
 pub(super) type Line = (usize, CallId);

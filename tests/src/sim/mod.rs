@@ -30,11 +30,13 @@ use mcp_http_core::intake::Intake;
 use mcp_http_core::session_id::ShardId;
 use mcp_http_core::time::Timestamp;
 
+use crate::socket::{At, Parcel};
+
 use app::{Line, Owner, Session, Work};
 use client::Client;
 use dice::Dice;
 pub use plan::{Can, Plan};
-use server::{At, Conn};
+use server::Conn;
 
 /// Microseconds since the start.
 type Micros = u64;
@@ -123,14 +125,6 @@ impl Seen {
         ];
         all.into_iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect()
     }
-}
-
-/// Octets on their way, or the end of them.
-#[derive(Debug)]
-enum Parcel {
-    Bytes(Vec<u8>),
-    Eof,
-    Reset,
 }
 
 /// What happens.

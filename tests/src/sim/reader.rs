@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::client::Stream;
 use super::http::{Head, Read};
-use super::{Parcel, What, World};
+use super::{What, World};
 use crate::script::{Frame, Said};
+use crate::socket::Parcel;
 
 /// What a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,32 +1,29 @@
-//! The server's side: sockets, `h1`, `Intake` and endpoints, one turn of a connection at a time, as an adapter
-//! does it.
+//! The server's side: links that chop, delay, stall and drop, and sockets of the bare core at their ends.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use mcp_http_core::answer::{Answer, Response};
-use mcp_http_core::endpoint::{
-    Action, Actions, Endpoint, Event, ExchangeId, Frames, Lease, Principal, Pulled, Target,
-};
-use mcp_http_core::h1;
-use mcp_http_core::intake::{Admitted, NeedsBody, Verdict};
-use mcp_http_core::reject::{Refusal, Reject};
+use mcp_http_core::config::Config;
+use mcp_http_core::endpoint::{Action, Actions, Budget, Endpoint, Event, Frames, Principal, Pulled, Target};
+use mcp_http_core::intake::{Admitted, Intake};
+use mcp_http_core::reject::Refusal;
 use mcp_http_core::session_id::ShardId;
 use mcp_http_core::time::Timestamp;
 
 use super::reader::Task;
-use super::{Can, MILLI, Micros, Parcel, What, World, http as wire};
-
-/// One exchange of the server.
-pub(super) type At = (usize, ExchangeId);
+use super::{Can, MILLI, Micros, What, World, http as wire};
+use crate::socket::{Around, At, Order, Parcel, Rest, Socket};
 
 /// One connection, seen from both ends.
 #[derive(Debug)]
 pub(super) struct Conn {
     pub(super) owner: usize,
     socket: Option<Socket>,
+    /// What came to the server's end and was not read.
+    inbox: VecDeque<Parcel>,
     orders: VecDeque<Order>,
     turning: bool,
     /// Octets that the server wrote and the client did not read yet, and how many those may be.
@@ -50,52 +47,9 @@ pub(super) struct Conn {
     pub(super) tasks: VecDeque<Task>,
 }
 
-#[derive(Debug)]
-struct Socket {
-    h1: h1::Connection,
-    inbox: VecDeque<Parcel>,
-    stage: Stage,
-    pulling: bool,
-    shut_due: bool,
-    frames: Frames,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Idle,
-    Reading(Box<Reading>),
-    Serving(At, #[expect(dead_code, reason = "holds memory")] Option<Lease>),
-    Answered,
-}
-
-#[derive(Debug)]
-struct Reading {
-    needs: NeedsBody,
-    who: Option<Principal>,
-    body: Vec<u8>,
-    lease: Lease,
-}
-
-#[derive(Debug)]
-enum Order {
-    Respond(At, Box<Response>),
-    Reject(At, Box<Reject>),
-    Pull(At),
-    Close(At),
-    Retire,
-    Abort,
-}
-
-#[derive(PartialEq, Eq)]
-enum Turn {
-    Moved,
-    Waiting,
-    Closed,
-}
-
 impl Conn {
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.socket.as_ref()?.h1.poll_timeout()
+        self.socket.as_ref()?.poll_timeout()
     }
 
     pub(super) fn takes_requests(&self) -> bool {
@@ -113,18 +67,12 @@ impl World {
         let now = self.time();
         let conn = self.conns.len();
         let is_accepted = self.shutdown.is_none();
-        let socket = Socket {
-            h1: h1::Connection::new(self.config.h1(), now),
-            inbox: VecDeque::new(),
-            stage: Stage::Idle,
-            pulling: false,
-            shut_due: false,
-            frames: Frames::new(),
-        };
+        let socket = Socket::new(self.config.h1(), now);
         let window = if self.plan.can(Can::Stall) { 300 << self.dice.below(8) } else { 65536 };
         self.conns.push(Conn {
             owner,
             socket: is_accepted.then_some(socket),
+            inbox: VecDeque::new(),
             orders: VecDeque::new(),
             turning: false,
             flight: 0,
@@ -186,12 +134,13 @@ impl World {
         if self.conns[conn].vanished {
             return;
         }
-        if let Some(socket) = &mut self.conns[conn].socket {
+        let there = &mut self.conns[conn];
+        if there.socket.is_some() {
             if matches!(parcel, Parcel::Reset) {
                 // What was not read yet is lost with it.
-                socket.inbox.clear();
+                there.inbox.clear();
             }
-            socket.inbox.push_back(parcel);
+            there.inbox.push_back(parcel);
             self.wake(conn);
         }
     }
@@ -270,9 +219,9 @@ impl World {
 
     pub(super) fn unacked(&mut self, conn: usize) {
         let Some(socket) = &mut self.conns[conn].socket else { return };
-        match socket.stage {
-            Stage::Serving((shard, exchange), _) => self.tell(shard, Event::Stalled { exchange }),
-            Stage::Idle | Stage::Reading(_) | Stage::Answered => socket.h1.abort(),
+        match socket.serves() {
+            Some((shard, exchange)) => self.tell(shard, Event::Stalled { exchange }),
+            None => socket.abort(),
         }
         self.wake(conn);
     }
@@ -292,186 +241,18 @@ impl World {
         self.conns[conn].turning = false;
         // While it is out, orders for it wait in `orders`.
         let Some(mut socket) = self.conns[conn].socket.take() else { return };
-        for _ in 0..10_000 {
-            match self.turn_once(conn, &mut socket) {
-                Turn::Moved => {}
-                Turn::Waiting => {
-                    self.conns[conn].socket = Some(socket);
-                    return;
-                }
-                Turn::Closed => return self.close(conn, socket),
-            }
-        }
-        panic!("connection {conn} never rests: {socket:?}");
-    }
-
-    fn turn_once(&mut self, conn: usize, socket: &mut Socket) -> Turn {
-        let mut moved = false;
-        while let Some(order) = self.conns[conn].orders.pop_front() {
-            moved = true;
-            self.carry_out_order(order, socket);
-        }
-        while let Some(event) = socket.h1.next_event() {
-            moved = true;
-            match event {
-                h1::Event::Close => return Turn::Closed,
-                h1::Event::ShutdownWrite => socket.shut_due = true,
-                other => self.handle_h1(conn, other, socket),
-            }
-        }
-        if moved {
-            return Turn::Moved;
-        }
-        moved |= self.pull(socket);
-        moved |= self.write_down(conn, socket);
-        if socket.shut_due && !socket.h1.has_output() {
-            socket.shut_due = false;
-            self.send_down(conn, Parcel::Eof);
-        }
-        moved |= self.read_up(socket);
-        let now = self.exact(self.now);
-        if socket.h1.poll_timeout().is_some_and(|due| due <= now) {
-            socket.h1.handle_timeout(now);
-            moved = true;
-        }
-        if moved { Turn::Moved } else { Turn::Waiting }
-    }
-
-    fn carry_out_order(&mut self, order: Order, socket: &mut Socket) {
-        let at = match socket.stage {
-            Stage::Serving(at, _) => Some(at),
-            Stage::Idle | Stage::Reading(_) | Stage::Answered => None,
-        };
-        match order {
-            Order::Respond(of, response) if at == Some(of) => self.respond(socket, response.into_answer()),
-            Order::Reject(of, reject) if at == Some(of) => self.refuse(socket, *reject),
-            Order::Pull(of) if at == Some(of) => socket.pulling = true,
-            Order::Close(of) if at == Some(of) => {
-                socket.stage = Stage::Answered;
-                socket.h1.abort();
-            }
-            // The exchange is over, and with it what was ordered of it.
-            Order::Respond(..) | Order::Reject(..) | Order::Pull(_) | Order::Close(_) => {}
-            Order::Retire => socket.h1.close_after_response(),
-            Order::Abort => socket.h1.abort(),
+        let mut there = There { world: self, conn };
+        match socket.run(&mut there) {
+            Rest::Waiting => self.conns[conn].socket = Some(socket),
+            Rest::Closed => self.close(conn, socket),
         }
     }
 
-    fn respond(&mut self, socket: &mut Socket, answer: Answer) {
-        if answer.close {
-            socket.h1.close_after_response();
-        }
-        let now = self.time();
-        let sent = socket.h1.respond(answer.status, &answer.fields, answer.body, None, now);
-        check(sent, socket);
-    }
-
-    fn refuse(&mut self, socket: &mut Socket, reject: Reject) {
-        self.seen.refused += 1;
-        self.answer(socket, reject.into_answer());
-    }
-
-    /// Answers what no endpoint knows, or knows no longer.
-    fn answer(&mut self, socket: &mut Socket, answer: Answer) {
-        socket.stage = Stage::Answered;
-        socket.pulling = false;
-        self.respond(socket, answer);
-    }
-
-    fn handle_h1(&mut self, conn: usize, event: h1::Event, socket: &mut Socket) {
-        match event {
-            h1::Event::Request(request) => self.judge(conn, &request.parts, socket),
-            h1::Event::Data(data) => self.collect(&data, socket),
-            h1::Event::BodyEnd => self.body_is_whole(conn, socket),
-            h1::Event::Fault(fault) => {
-                let refusal = Refusal::Http(fault);
-                let reject = match std::mem::replace(&mut socket.stage, Stage::Answered) {
-                    Stage::Reading(reading) => reading.needs.refuse(refusal),
-                    Stage::Idle | Stage::Serving(..) | Stage::Answered => Reject::new(refusal),
-                };
-                self.refuse(socket, reject);
-            }
-            h1::Event::Flushed => self.end_exchange(socket, |exchange| Event::Flushed { exchange }),
-            h1::Event::Gone => self.end_exchange(socket, |exchange| Event::Gone { exchange }),
-            h1::Event::HalfClosed => {
-                if let Stage::Serving((shard, exchange), _) = socket.stage {
-                    self.tell(shard, Event::HalfClosed { exchange });
-                }
-            }
-            h1::Event::ShutdownWrite | h1::Event::Close => {}
-        }
-    }
-
-    fn judge(&mut self, conn: usize, head: &Parts, socket: &mut Socket) {
-        let who =
-            head.headers.get("authorization").map(|who| Principal(Bytes::copy_from_slice(who.as_bytes())));
-        match self.intake.head(head) {
-            Verdict::Reject(reject) => self.refuse(socket, reject),
-            Verdict::Answer(answer) => self.answer(socket, *answer),
-            Verdict::Health | Verdict::Stats => panic!("nobody asks for these"),
-            Verdict::Admit(admitted) => self.admit(conn, admitted, who, None, socket),
-            Verdict::Body(needs) => {
-                let glanced = needs.session().map_or(Ok(()), |session| {
-                    let shard = session.shard().map_or(0, |shard| usize::from(shard.0));
-                    let shard = self.shards.get(shard).ok_or_else(|| Reject::new(Refusal::UnknownSession))?;
-                    shard.glance(session, who.as_ref())
-                });
-                if let Err(reject) = glanced {
-                    return self.refuse(socket, needs.refuse(reject.refusal));
-                }
-                let (limit, lease) = (needs.limit(), self.budget.lease());
-                socket.stage = Stage::Reading(Box::new(Reading { needs, who, body: Vec::new(), lease }));
-                let now = self.time();
-                socket.h1.read_body(limit, now);
-            }
-        }
-    }
-
-    fn collect(&mut self, data: &[u8], socket: &mut Socket) {
-        let Stage::Reading(reading) = &mut socket.stage else { return };
-        let mut grown = reading.lease.grow(data.len(), self.config.memory_max);
-        for shard in 0..self.shards.len() {
-            if !grown {
-                self.shards[shard].give_up_retained(data.len());
-                grown = reading.lease.grow(data.len(), self.config.memory_max);
-            }
-        }
-        if grown {
-            reading.body.extend_from_slice(data);
-        } else if let Stage::Reading(reading) = std::mem::replace(&mut socket.stage, Stage::Idle) {
-            self.refuse(socket, reading.needs.refuse(Refusal::TooBusy));
-        }
-    }
-
-    fn body_is_whole(&mut self, conn: usize, socket: &mut Socket) {
-        let Stage::Reading(reading) = std::mem::replace(&mut socket.stage, Stage::Idle) else { return };
-        match reading.needs.body(Bytes::from(reading.body)) {
-            Ok(admitted) => self.admit(conn, admitted, reading.who, Some(reading.lease), socket),
-            Err(reject) => self.refuse(socket, reject),
-        }
-    }
-
-    fn admit(
-        &mut self,
-        conn: usize,
-        admitted: Admitted,
-        who: Option<Principal>,
-        lease: Option<Lease>,
-        socket: &mut Socket,
-    ) {
-        let named = admitted.session().and_then(|session| session.shard()).map(|ShardId(shard)| shard.into());
-        let shard = match named.filter(|shard| *shard < self.shards.len()) {
-            Some(shard) => shard,
-            None if admitted.opens_session() => self.shard_for_session(),
-            None => self.dice.below(self.shards.len()),
-        };
-        let (now, mut out) = (self.time(), Actions::new());
-        let exchange = self.shards[shard].admit(admitted, who, now, &mut out);
-        let at = (shard, exchange);
-        socket.pulling = false;
-        socket.stage = Stage::Serving(at, lease);
-        self.peers.insert(at, conn);
-        self.carry_out(shard, &mut out);
+    fn close(&mut self, conn: usize, socket: Socket) {
+        self.say(|| format!("the server closes {conn}"));
+        self.open.remove(&conn);
+        socket.close(&mut There { world: self, conn });
+        self.send_down(conn, Parcel::Eof);
     }
 
     fn shard_for_session(&mut self) -> usize {
@@ -482,95 +263,6 @@ impl World {
         let victims = self.shards.iter_mut().enumerate();
         let victims = victims.filter_map(|(at, shard)| Some((shard.victim(now)?, at)));
         victims.min().map_or(0, |(_, at)| at)
-    }
-
-    fn end_exchange(&mut self, socket: &mut Socket, event: impl FnOnce(ExchangeId) -> Event) {
-        socket.pulling = false;
-        if let Stage::Serving((shard, exchange), _) = std::mem::replace(&mut socket.stage, Stage::Idle) {
-            self.tell(shard, event(exchange));
-        }
-    }
-
-    fn pull(&mut self, socket: &mut Socket) -> bool {
-        let Stage::Serving((shard, exchange), _) = socket.stage else { return false };
-        let budget = self.config.pull_bytes_max;
-        if !socket.pulling || socket.h1.unwritten() >= budget {
-            return false;
-        }
-        let frames = &mut socket.frames;
-        let pulled = self.with(shard, |endpoint, now, out| endpoint.pull(exchange, budget, frames, now, out));
-        let now = self.time();
-        let mut sent = Ok(());
-        let mut some = false;
-        for frame in socket.frames.drain() {
-            some = true;
-            sent = sent.and_then(|()| socket.h1.send(frame, now));
-        }
-        match pulled {
-            Pulled::More => assert!(some, "R9: more, and nothing was given"),
-            Pulled::Idle | Pulled::Gone => socket.pulling = false,
-            Pulled::End => {
-                socket.pulling = false;
-                sent = sent.and_then(|()| socket.h1.finish(now));
-            }
-        }
-        check(sent, socket);
-        true
-    }
-
-    fn write_down(&mut self, conn: usize, socket: &mut Socket) -> bool {
-        let mut moved = false;
-        while socket.h1.has_output() {
-            let there = &self.conns[conn];
-            let room = there.window.saturating_sub(there.flight);
-            if room == 0 {
-                break;
-            }
-            let most = if self.plan.can(Can::Chop) { 1 + self.dice.below(room) } else { room };
-            let mut slices = [IoSlice::new(&[]); 8];
-            let filled = socket.h1.output(&mut slices);
-            let bytes: Vec<u8> =
-                slices[..filled].iter().flat_map(|slice| slice.iter()).take(most).copied().collect();
-            let now = self.time();
-            socket.h1.wrote(bytes.len(), now);
-            moved = true;
-            let there = &mut self.conns[conn];
-            there.flight += bytes.len();
-            if there.vanished {
-                self.await_unacked(conn);
-            } else if !there.open {
-                // Nobody is there: the answer is a reset.
-                there.flight = 0;
-                self.send_up(conn, Parcel::Reset);
-            }
-            self.send_down(conn, Parcel::Bytes(bytes));
-        }
-        moved
-    }
-
-    fn read_up(&mut self, socket: &mut Socket) -> bool {
-        if matches!(socket.inbox.front(), Some(Parcel::Reset)) {
-            socket.inbox.clear();
-            socket.h1.abort();
-            return true;
-        }
-        if !socket.h1.wants_read() {
-            return false;
-        }
-        let now = self.time();
-        match socket.inbox.pop_front() {
-            Some(Parcel::Bytes(bytes)) => socket.h1.receive(&bytes, now),
-            Some(Parcel::Eof) => socket.h1.receive_eof(now),
-            Some(Parcel::Reset) | None => return false,
-        }
-        true
-    }
-
-    fn close(&mut self, conn: usize, mut socket: Socket) {
-        self.say(|| format!("the server closes {conn}"));
-        self.open.remove(&conn);
-        self.end_exchange(&mut socket, |exchange| Event::Gone { exchange });
-        self.send_down(conn, Parcel::Eof);
     }
 
     pub(super) fn retire_all(&mut self) {
@@ -586,6 +278,113 @@ impl World {
             self.conns[conn].orders.push_back(order());
             self.wake(conn);
         }
+    }
+}
+
+/// A connection in the world.
+struct There<'a> {
+    world: &'a mut World,
+    conn: usize,
+}
+
+impl Around for There<'_> {
+    fn config(&self) -> &Arc<Config> {
+        &self.world.config
+    }
+
+    fn intake(&self) -> &Intake {
+        &self.world.intake
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        &self.world.budget
+    }
+
+    fn shards(&mut self) -> &mut [Endpoint] {
+        &mut self.world.shards
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.world.time()
+    }
+
+    fn exact(&self) -> Timestamp {
+        self.world.exact(self.world.now)
+    }
+
+    fn next_order(&mut self) -> Option<Order> {
+        self.world.conns[self.conn].orders.pop_front()
+    }
+
+    fn read(&mut self) -> Option<Parcel> {
+        self.world.conns[self.conn].inbox.pop_front()
+    }
+
+    fn is_reset(&self) -> bool {
+        matches!(self.world.conns[self.conn].inbox.front(), Some(Parcel::Reset))
+    }
+
+    fn write(&mut self, slices: &[IoSlice<'_>]) -> Option<(usize, Timestamp)> {
+        let There { world, conn } = self;
+        let there = &world.conns[*conn];
+        let room = there.window.saturating_sub(there.flight);
+        if room == 0 {
+            return None;
+        }
+        let most = if world.plan.can(Can::Chop) { 1 + world.dice.below(room) } else { room };
+        let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter()).take(most).copied().collect();
+        let (written, now) = (bytes.len(), world.time());
+        let there = &mut world.conns[*conn];
+        there.flight += written;
+        if there.vanished {
+            world.await_unacked(*conn);
+        } else if !there.open {
+            // Nobody is there: the answer is a reset.
+            there.flight = 0;
+            world.send_up(*conn, Parcel::Reset);
+        }
+        world.send_down(*conn, Parcel::Bytes(bytes));
+        Some((written, now))
+    }
+
+    fn shut(&mut self) {
+        self.world.send_down(self.conn, Parcel::Eof);
+    }
+
+    fn authorize(&mut self, head: &Parts) -> Result<Option<Principal>, Refusal> {
+        let who = head.headers.get("authorization");
+        Ok(who.map(|who| Principal(Bytes::copy_from_slice(who.as_bytes()))))
+    }
+
+    fn may_open_session(&mut self, _: &Parts) -> bool {
+        true
+    }
+
+    fn admit(&mut self, admitted: Admitted, _: &Parts, who: Option<Principal>) -> At {
+        let There { world, conn } = self;
+        let named = admitted.session().and_then(|session| session.shard()).map(|ShardId(shard)| shard.into());
+        let shard = match named.filter(|shard| *shard < world.shards.len()) {
+            Some(shard) => shard,
+            None if admitted.opens_session() => world.shard_for_session(),
+            None => world.dice.below(world.shards.len()),
+        };
+        let (now, mut out) = (world.time(), Actions::new());
+        let at = (shard, world.shards[shard].admit(admitted, who, now, &mut out));
+        world.peers.insert(at, *conn);
+        world.carry_out(shard, &mut out);
+        at
+    }
+
+    fn tell(&mut self, shard: usize, event: Event) {
+        self.world.tell(shard, event);
+    }
+
+    fn pull(&mut self, (shard, exchange): At, budget: usize, into: &mut Frames) -> Pulled {
+        self.world.with(shard, |endpoint, now, out| endpoint.pull(exchange, budget, into, now, out))
+    }
+
+    fn refused(&mut self, _: &Refusal) {
+        self.world.seen.refused += 1;
     }
 }
 
@@ -661,14 +460,5 @@ impl World {
         let Some(conn) = self.peers.get(&at).copied() else { panic!("R4: {at:?} is over") };
         self.conns[conn].orders.push_back(order(at));
         self.wake(conn);
-    }
-}
-
-fn check(sent: Result<(), h1::Misuse>, socket: &mut Socket) {
-    match sent {
-        Ok(()) => {}
-        // The peer is gone in the meantime.
-        Err(h1::Misuse::Closed) => socket.h1.abort(),
-        Err(misuse) => panic!("{misuse}: {socket:?}"),
     }
 }
