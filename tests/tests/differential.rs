@@ -1,6 +1,6 @@
 //! One script, one transcript: what clients and handlers see is the same on every runtime and HTTP stack. The
-//! same scenarios are played over tokio, over smol, and over tower in axum on hyper, by a client that speaks
-//! HTTP/1.1 and decides nothing by time.
+//! same scenarios are played on the bare core, in process and in virtual time; over tokio; over smol; and over tower
+//! in axum on hyper; by a client that speaks HTTP/1.1 and decides nothing by time.
 //!
 //! Left out is what belongs to an HTTP stack: framing, `Date`, keep-alive, and heads that are no HTTP. A client
 //! that shuts its write side is gone to hyper, and may still read to our own stack (D2); so clients leave by a

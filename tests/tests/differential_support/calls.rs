@@ -36,13 +36,13 @@ fn same_id(client: &mut Client) {
     let open = client.open(MIDDLE);
     let wires = ["a", "b"].map(|gate| {
         let wire = client.send(&open.own(request("1", "echo", &json!({ "gate": gate }))));
-        client.lab.until("call 1 echo s1 by anyone 2025-06-18 POST", if gate == "a" { 1 } else { 2 });
+        client.server.until("call 1 echo s1 by anyone 2025-06-18 POST", if gate == "a" { 1 } else { 2 });
         wire
     });
     let [mut first, mut second] = wires;
-    client.lab.open("b");
+    client.server.open("b");
     client.answer("second", &mut second, false);
-    client.lab.open("a");
+    client.server.open("a");
     client.answer("first", &mut first, false);
 }
 
@@ -83,11 +83,11 @@ fn progress(client: &mut Client) {
 fn cancelled_early(client: &mut Client) {
     let open = client.open(MIDDLE);
     let mut wire = client.send(&open.own(request("1", "waits", &json!({}))));
-    client.lab.until("call 1 waits s1 by anyone 2025-06-18 POST", 1);
+    client.server.until("call 1 waits s1 by anyone 2025-06-18 POST", 1);
     client.ask("another's id", &open.own(cancel("2")));
     client.ask("cancel", &open.own(cancel("1")));
     client.answer("waits", &mut wire, false);
-    client.lab.until("done 1 waits", 1);
+    client.server.until("done 1 waits", 1);
 }
 
 fn cancelled_late(client: &mut Client) {
@@ -97,7 +97,7 @@ fn cancelled_late(client: &mut Client) {
     client.message(&mut stream);
     client.ask("cancel", &open.own(cancel("1")));
     client.rest(&mut stream);
-    client.lab.until("done 1 waits", 1);
+    client.server.until("done 1 waits", 1);
 }
 
 fn question(client: &mut Client) {
@@ -146,7 +146,7 @@ fn batch(client: &mut Client) {
 fn deleted(client: &mut Client) {
     let open = client.open(NEWEST);
     let mut early = client.send(&open.own(request("1", "waits", &json!({}))));
-    client.lab.until("call 1 waits s1 by anyone 2025-11-25 POST", 1);
+    client.server.until("call 1 waits s1 by anyone 2025-11-25 POST", 1);
     let waits = open.own(request("2", "waits", &json!({ "notes": true })));
     let mut late = client.stream("waits", &waits);
     client.message(&mut late);
@@ -157,8 +157,8 @@ fn deleted(client: &mut Client) {
     client.rest(&mut late);
     client.rest(&mut listening);
     // Two handlers see it at the same time: which is first is open.
-    client.lab.until("done 1 waits", 1);
-    client.lab.until("done 2 waits", 1);
+    client.server.until("done 1 waits", 1);
+    client.server.until("done 2 waits", 1);
 }
 
 fn large(client: &mut Client) {
@@ -183,8 +183,8 @@ fn many(client: &mut Client) {
 fn too_many(client: &mut Client) {
     let open = client.open(MIDDLE);
     let mut wire = client.send(&open.own(request("1", "echo", &json!({ "gate": "a" }))));
-    client.lab.until("call 1 echo s1 by anyone 2025-06-18 POST", 1);
+    client.server.until("call 1 echo s1 by anyone 2025-06-18 POST", 1);
     client.ask("one too many", &open.own(request("2", "ping", &json!({}))));
-    client.lab.open("a");
+    client.server.open("a");
     client.answer("the one", &mut wire, false);
 }

@@ -1,12 +1,7 @@
 //! A client that writes down what it sees. What cannot be the same twice, such as ids, is given a name in the
 //! order in which it is met.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use super::lab::Lab;
-use super::server::Server;
+use super::Tested;
 use crate::socket_support::ask::{self, Ask};
 use crate::socket_support::sse::{Event, Stream, parse_events};
 use crate::socket_support::wire::{Answer, Head, Lost, Wire};
@@ -31,9 +26,7 @@ const FIELDS: [&str; 11] = [
 ];
 
 pub(crate) struct Client {
-    pub(crate) addr: SocketAddr,
-    pub(crate) lab: Lab,
-    stop: Arc<AtomicBool>,
+    pub(crate) server: Box<dyn Tested>,
     lines: Vec<String>,
     /// What was met, in its order: sessions, and the tags of event ids.
     ids: Vec<String>,
@@ -55,13 +48,13 @@ impl Open {
 }
 
 impl Client {
-    pub(crate) fn of(server: &Server) -> Client {
-        let (addr, lab, stop) = (server.addr, server.lab.clone(), server.stopper());
-        Client { addr, lab, stop, lines: Vec::new(), ids: Vec::new(), tags: Vec::new() }
+    pub(crate) fn of(server: Box<dyn Tested>) -> Client {
+        Client { server, lines: Vec::new(), ids: Vec::new(), tags: Vec::new() }
     }
 
-    pub(crate) fn into_lines(self) -> Vec<String> {
-        self.lines
+    /// It has seen enough.
+    pub(crate) fn leave(self) -> (Vec<String>, Box<dyn Tested>) {
+        (self.lines, self.server)
     }
 
     pub(crate) fn write(&mut self, line: impl Into<String>) {
@@ -69,18 +62,9 @@ impl Client {
         self.lines.push(line);
     }
 
-    /// Begins the server's shutdown; does not wait.
-    pub(crate) fn begin_stop(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn wire(&self) -> Wire {
-        Wire::to(self.addr)
-    }
-
     /// Sends and does not wait.
     pub(crate) fn send(&self, ask: &Ask) -> Wire {
-        let mut wire = self.wire();
+        let mut wire = self.server.connect();
         wire.send(ask.bytes());
         wire
     }

@@ -9,7 +9,7 @@ use http::HeaderValue;
 use http::request::Parts;
 use mcp_http_tokio::{
     Access, Call, Denied, DiscardReason, EndReason, ErrorObject, Handler, Initialize, Initialized, Json,
-    Notice, Principal, Publisher, Session, SessionRefused, Topic,
+    Notice, Principal, Publisher, RequestError, Session, SessionRefused, Topic,
 };
 use serde_json::{Value, json};
 
@@ -30,17 +30,6 @@ struct State {
 impl Lab {
     pub(crate) fn log(&self) -> Vec<String> {
         self.0.log.lock().unwrap().clone()
-    }
-
-    /// The log by subject, which is a session's life or a call: in which order different ones come is open.
-    pub(crate) fn subjects(&self) -> Vec<String> {
-        let mut log = self.log();
-        log.sort_by_key(|line| {
-            let mut words = line.split(' ');
-            let is_call = matches!(words.next(), Some("call" | "done" | "cancelled"));
-            (is_call, words.next().map(str::to_owned))
-        });
-        log
     }
 
     /// Waits until the handler has written this line, so many times.
@@ -124,8 +113,14 @@ impl Lab {
             }
             "asks" => {
                 let reply = call.request("sampling/createMessage", None, Duration::from_secs(20)).await;
-                self.write(format!("reply {reply:?}"));
-                reply.map_err(|error| ErrorObject::internal(error.to_string()))
+                // What an adapter calls it is not what is compared.
+                let (said, answer) = match reply {
+                    Ok(result) => (format!("{result:?}"), Ok(result)),
+                    Err(RequestError::Refused(error)) => (format!("refused {error:?}"), Err("refused")),
+                    Err(_) => (String::from("nobody"), Err("nobody to ask")),
+                };
+                self.write(format!("reply {said}"));
+                answer.map_err(ErrorObject::internal)
             }
             "polls" => {
                 note(call, 1).await?;

@@ -1,7 +1,8 @@
-//! One script on each runtime: a server with a handler that a script controls, a client that writes down what it
-//! saw, and the comparison.
+//! One script on each runtime, and on the bare core: servers that a script controls, a client that writes down what
+//! it saw, and the comparison.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod bare;
 pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod lab;
@@ -12,9 +13,15 @@ pub(crate) mod shutdowns;
 pub(crate) mod stateless;
 pub(crate) mod streams;
 
-use mcp_http_tests::serving::Which;
-use mcp_http_tokio::Config;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
+use mcp_http_core::endpoint::Stats;
+use mcp_http_tests::serving::Which;
+use mcp_http_tokio::{Config, Publishes, Topic};
+
+use crate::socket_support::wire::Wire;
+use bare::Bare;
 use client::Client;
 use server::Server;
 
@@ -31,33 +38,109 @@ pub(crate) const fn scenario(name: &'static str, play: fn(&mut Client)) -> Scena
 
 /// Calls are failed in the last tenth of it (D3): long enough to be written on a busy machine.
 pub(crate) fn long_drain(config: &mut Config) {
-    config.shutdown_drain = std::time::Duration::from_secs(4);
+    config.shutdown_drain = Duration::from_secs(4);
+}
+
+/// A server, and the application on it, as a script has them in hand.
+pub(crate) trait Tested {
+    fn connect(&self) -> Wire;
+    /// Waits until the application has written this line, so many times.
+    fn until(&self, line: &str, times: usize);
+    /// The application lets go on what waits at this gate, now and later.
+    fn open(&self, gate: &str);
+    /// The application sends a notice on the standalone stream of the session that was created as the
+    /// `session`th, from 1.
+    fn notify(&self, session: usize, number: u64);
+    fn end_session(&self, session: usize);
+    /// Returns how many were told.
+    fn publish(&self, topic: &Topic) -> usize;
+    /// Begins the shutdown; does not wait.
+    fn begin_stop(&self);
+    /// Shuts down and waits.
+    fn stop(self: Box<Self>) -> Seen;
+}
+
+/// What was seen behind the wire.
+pub(crate) struct Seen {
+    /// What the application wrote.
+    pub(crate) handler: Vec<String>,
+    /// What the server has to say of sessions and refusals.
+    pub(crate) server: String,
+}
+
+/// What every server in a comparison is configured with.
+fn config(configure: fn(&mut Config)) -> Config {
+    let mut config = Config::default();
+    config.publishes = Publishes { tools: true, prompts: true, resources: true, updates: true };
+    config.shutdown_drain = Duration::from_millis(500);
+    // No head goes out because a call was slow, on whatever machine.
+    config.sse_commit_after = Duration::from_secs(600);
+    configure(&mut config);
+    config
+}
+
+fn lives(stats: &Stats, refusals: &BTreeMap<&'static str, u64>) -> String {
+    let total = stats.total;
+    format!(
+        "created {} committed {}\n{:?}\n{:?}\nrefusals {refusals:?}",
+        total.created, total.committed, total.discarded, total.ended
+    )
+}
+
+/// The log by subject, which is a session's life or a call: in which order different ones come is open.
+fn by_subject(mut log: Vec<String>) -> Vec<String> {
+    log.sort_by_key(|line| {
+        let mut words = line.split(' ');
+        let is_call = matches!(words.next(), Some("call" | "done" | "cancelled"));
+        (is_call, words.next().map(str::to_owned))
+    });
+    log
+}
+
+/// What a script is played on.
+#[derive(Clone, Copy, Debug)]
+enum Leg {
+    /// The core and nothing else, in virtual time.
+    Bare,
+    /// A whole server, over TCP.
+    Whole(Which),
 }
 
 /// Plays a scenario; returns what the client saw, what the handler saw, and the server's last word.
-fn transcript(scenario: &Scenario, which: Which) -> String {
-    let server = Server::start(which, scenario.configure);
-    let mut client = Client::of(&server);
+fn transcript(scenario: &Scenario, leg: Leg) -> String {
+    let server: Box<dyn Tested> = match leg {
+        Leg::Bare => Box::new(Bare::start(scenario.configure)),
+        Leg::Whole(which) => Box::new(Server::start(which, scenario.configure)),
+    };
+    let mut client = Client::of(server);
     (scenario.play)(&mut client);
-    let client = client.into_lines();
-    let (handler, lives) = server.stop();
-    format!("client:\n{}\nhandler:\n{}\nserver:\n{lives}\n", client.join("\n"), handler.join("\n"))
+    let (lines, server) = client.leave();
+    let Seen { handler, server } = server.stop();
+    format!(
+        "client:\n{}\nhandler:\n{}\nserver:\n{server}\n",
+        lines.join("\n"),
+        by_subject(handler).join("\n")
+    )
 }
 
-/// Plays each scenario on each runtime, all at the same time. All must come to the same.
+/// Plays each scenario on each leg, all at the same time. All must come to the same.
 #[track_caller]
 pub(crate) fn compare(scenarios: &[Scenario]) {
+    const OTHERS: [Leg; 3] = [Leg::Whole(Which::Tokio), Leg::Whole(Which::Smol), Leg::Whole(Which::Axum)];
     let mut differ = Vec::new();
     for scenario in scenarios {
-        let [first, others @ ..] = std::thread::scope(|scope| {
-            let play = |which| scope.spawn(move || transcript(scenario, which));
-            let playing = [Which::Tokio, Which::Smol, Which::Axum].map(play);
-            playing.map(|played| played.join().unwrap_or_else(|_| panic!("in {:?}", scenario.name)))
+        let played = std::thread::scope(|scope| {
+            let play = |leg| scope.spawn(move || transcript(scenario, leg));
+            let playing: Vec<_> = std::iter::once(Leg::Bare).chain(OTHERS).map(play).collect();
+            let end = |played: std::thread::ScopedJoinHandle<'_, String>| {
+                played.join().unwrap_or_else(|_| panic!("in {:?}", scenario.name))
+            };
+            playing.into_iter().map(end).collect::<Vec<_>>()
         });
-        for (which, other) in [Which::Smol, Which::Axum].into_iter().zip(others) {
-            if other != first {
-                differ
-                    .push(format!("=== {} on {which:?}:\n{other}\nnot as on tokio:\n{first}", scenario.name));
+        for (leg, other) in OTHERS.into_iter().zip(&played[1..]) {
+            if *other != played[0] {
+                let (name, bare) = (scenario.name, &played[0]);
+                differ.push(format!("=== {name} on {leg:?}:\n{other}\nnot as on the bare core:\n{bare}"));
             }
         }
     }

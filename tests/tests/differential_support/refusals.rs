@@ -97,11 +97,11 @@ fn auth(client: &mut Client) {
 
 fn too_large(client: &mut Client) {
     // Announced: it is not read.
-    let mut wire = client.wire();
+    let mut wire = client.server.connect();
     wire.send(initialize().with("content-length", "1001").head_text());
     client.answer("announced", &mut wire, false);
     // Not announced: counted as it comes.
-    let mut wire = client.wire();
+    let mut wire = client.server.connect();
     wire.send(initialize().with("transfer-encoding", "chunked").head_text());
     wire.send(format!("3e9\r\n{}\r\n", "x".repeat(1001)));
     client.answer("counted", &mut wire, false);
@@ -110,7 +110,7 @@ fn too_large(client: &mut Client) {
 }
 
 fn too_slow(client: &mut Client) {
-    let mut wire = client.wire();
+    let mut wire = client.server.connect();
     wire.send(initialize().with("content-length", "100").head_text());
     client.answer("nothing of it", &mut wire, false);
 }

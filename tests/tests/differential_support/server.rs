@@ -1,17 +1,20 @@
-//! A server on one runtime, with the lab as its handler.
+//! A server on one runtime, with the lab as its handler, and what a script may do with it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
 
 use mcp_http_tests::serving::{Bound, Which};
-use mcp_http_tokio::{Config, Publishes, ServerStats};
+use mcp_http_tokio::{Config, ServerStats, Topic};
+use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use super::lab::Lab;
+use super::{Seen, Tested, config, lives};
 use crate::socket_support::local::is_set;
+use crate::socket_support::wire::Wire;
 
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
@@ -23,12 +26,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(which: Which, configure: fn(&mut Config)) -> Server {
-        let mut config = Config::default();
-        config.publishes = Publishes { tools: true, prompts: true, resources: true, updates: true };
-        config.shutdown_drain = Duration::from_millis(500);
-        // No head goes out because a call was slow, on whatever machine.
-        config.sse_commit_after = Duration::from_secs(600);
-        configure(&mut config);
+        let config = config(configure);
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (lab, stop) = (Lab::default(), Arc::new(AtomicBool::new(false)));
@@ -40,24 +38,52 @@ impl Server {
         Server { addr, lab, stop, runtime, serving }
     }
 
-    /// What tells it to stop.
-    pub(crate) fn stopper(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.stop)
-    }
-
     /// Stops it. Returns what the handler saw, and what the server has to say of sessions and refusals.
-    pub(crate) fn stop(self) -> (Vec<String>, String) {
+    pub(crate) fn stop(self) -> Seen {
         self.stop.store(true, Ordering::SeqCst);
         let stats = self.runtime.block_on(self.serving).unwrap();
         let mut left = stats.endpoints;
         // The shutdown's own two per shard, if there was no need to wait for them (R14).
         left.deadlines = 0;
         assert!(left.is_drained(), "left after the shutdown: {stats:?}");
-        let total = stats.endpoints.total;
-        let lives = format!(
-            "created {} committed {}\n{:?}\n{:?}\nrefusals {:?}",
-            total.created, total.committed, total.discarded, total.ended, stats.refusals
-        );
-        (self.lab.subjects(), lives)
+        Seen { handler: self.lab.log(), server: lives(&stats.endpoints, &stats.refusals) }
+    }
+}
+
+impl Tested for Server {
+    fn connect(&self) -> Wire {
+        Wire::to(self.addr)
+    }
+
+    fn until(&self, line: &str, times: usize) {
+        self.lab.until(line, times);
+    }
+
+    fn open(&self, gate: &str) {
+        self.lab.open(gate);
+    }
+
+    fn notify(&self, session: usize, number: u64) {
+        let (session, params) = (self.lab.session(session), json!({ "number": number }));
+        let mut sent = std::pin::pin!(session.notify("notifications/count", Some(params.into())));
+        // There is room: it is sent at once.
+        let polled = sent.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(Ok(()))), "{polled:?}");
+    }
+
+    fn end_session(&self, session: usize) {
+        self.lab.session(session).end();
+    }
+
+    fn publish(&self, topic: &Topic) -> usize {
+        self.lab.publish(topic)
+    }
+
+    fn begin_stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    fn stop(self: Box<Self>) -> Seen {
+        Server::stop(*self)
     }
 }

@@ -50,7 +50,7 @@ fn every_version(client: &mut Client) {
 
 fn refused(client: &mut Client) {
     client.ask("initialize", &initialize_as("refused", MIDDLE));
-    client.lab.until("discarded s1 Refused", 1);
+    client.server.until("discarded s1 Refused", 1);
 }
 
 fn panics(client: &mut Client) {
@@ -60,9 +60,9 @@ fn panics(client: &mut Client) {
 
 fn leaves_early(client: &mut Client) {
     let wire = client.send(&initialize_as("silent", MIDDLE));
-    client.lab.until("initialize s1 by anyone 2025-06-18", 1);
+    client.server.until("initialize s1 by anyone 2025-06-18", 1);
     wire.reset();
-    client.lab.until("discarded s1 ClientGone", 1);
+    client.server.until("discarded s1 ClientGone", 1);
 }
 
 fn unknown_version(client: &mut Client) {
@@ -103,14 +103,14 @@ fn stolen(client: &mut Client) {
 fn ended_by_application(client: &mut Client) {
     let open = client.open(MIDDLE);
     let mut stream = client.listen(&open);
-    client.lab.session(1).end();
+    client.server.end_session(1);
     client.rest(&mut stream);
     client.ask("after", &open.own(ping("1")));
 }
 
 fn one_connection(client: &mut Client) {
     let open = client.open(MIDDLE);
-    let mut wire = client.wire();
+    let mut wire = client.server.connect();
     for id in ["1", "2"] {
         wire.send(open.own(ping(id)).bytes());
         client.answer("in turn", &mut wire, false);
@@ -118,8 +118,8 @@ fn one_connection(client: &mut Client) {
     // The second is sent before the first is answered.
     let first = open.own(request("3", "echo", &json!({ "gate": "a" })));
     wire.send([first.bytes(), open.own(ping("4")).bytes()].concat());
-    client.lab.until("call 3 echo s1 by anyone 2025-06-18 POST", 1);
-    client.lab.open("a");
+    client.server.until("call 3 echo s1 by anyone 2025-06-18 POST", 1);
+    client.server.open("a");
     client.answer("first", &mut wire, false);
     client.answer("second", &mut wire, false);
     client.ask("a notice", &open.own(notice("notifications/panics", &json!({}))));
@@ -127,7 +127,7 @@ fn one_connection(client: &mut Client) {
 
 fn too_late(client: &mut Client) {
     client.ask("initialize", &initialize_as("silent", MIDDLE));
-    client.lab.until("discarded s1 Timeout", 1);
+    client.server.until("discarded s1 Timeout", 1);
 }
 
 fn cap(client: &mut Client) {

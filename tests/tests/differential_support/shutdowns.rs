@@ -24,10 +24,10 @@ fn finishes(client: &mut Client) {
     let mut stream = client.stream("counts", &counts);
     client.message(&mut stream);
     let mut wire = client.send(&open.own(request("2", "echo", &json!({ "gate": "a" }))));
-    client.lab.until("call 2 echo s1 by anyone 2025-11-25 POST", 1);
-    client.begin_stop();
+    client.server.until("call 2 echo s1 by anyone 2025-11-25 POST", 1);
+    client.server.begin_stop();
     client.rest(&mut idle);
-    client.lab.open("a");
+    client.server.open("a");
     client.rest(&mut stream);
     client.answer("echo", &mut wire, false);
 }
@@ -37,15 +37,15 @@ fn does_not_finish(client: &mut Client) {
     let mut stream = client.stream("waits", &open.own(request("1", "waits", &json!({ "notes": true }))));
     client.message(&mut stream);
     let mut wire = client.send(&open.own(request("2", "waits", &json!({}))));
-    client.lab.until("call 2 waits s1 by anyone 2025-11-25 POST", 1);
-    client.begin_stop();
+    client.server.until("call 2 waits s1 by anyone 2025-11-25 POST", 1);
+    client.server.begin_stop();
     client.rest(&mut stream);
     client.answer("waits", &mut wire, false);
 }
 
 fn pending(client: &mut Client) {
     let mut wire = client.send(&initialize_as("silent", NEWEST));
-    client.lab.until("initialize s1 by anyone 2025-11-25", 1);
-    client.begin_stop();
+    client.server.until("initialize s1 by anyone 2025-11-25", 1);
+    client.server.begin_stop();
     client.answer("initialize", &mut wire, false);
 }

@@ -52,18 +52,18 @@ fn fields(client: &mut Client) {
 
 fn gone_early(client: &mut Client) {
     let wire = client.send(&modern("1", "waits", json!({})));
-    client.lab.until("call 1 waits none by anyone 2026-07-28 POST", 1);
+    client.server.until("call 1 waits none by anyone 2026-07-28 POST", 1);
     wire.reset();
-    client.lab.until("cancelled 1", 1);
-    client.lab.until("done 1 waits", 1);
+    client.server.until("cancelled 1", 1);
+    client.server.until("done 1 waits", 1);
 }
 
 fn gone_late(client: &mut Client) {
     let mut stream = client.stream("waits", &modern("1", "waits", json!({ "notes": true })));
     client.message(&mut stream);
     stream.into_wire().reset();
-    client.lab.until("cancelled 1", 1);
-    client.lab.until("done 1 waits", 1);
+    client.server.until("cancelled 1", 1);
+    client.server.until("done 1 waits", 1);
 }
 
 fn sessions(client: &mut Client) {
@@ -87,7 +87,7 @@ fn listening(client: &mut Client) {
         mcp_http_tokio::Topic::Resource("file:///a".into()),
         mcp_http_tokio::Topic::Resource("file:///b".into()),
     ] {
-        let told = client.lab.publish(&topic);
+        let told = client.server.publish(&topic);
         client.write(format!("{topic:?}: {told} told"));
     }
     client.message(&mut stream);
@@ -100,7 +100,7 @@ fn shutdown(client: &mut Client) {
     client.message(&mut stream);
     let mut waits = client.stream("waits", &modern("2", "waits", json!({ "notes": true })));
     client.message(&mut waits);
-    client.begin_stop();
+    client.server.begin_stop();
     client.rest(&mut stream);
     client.rest(&mut waits);
 }

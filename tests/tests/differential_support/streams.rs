@@ -20,14 +20,7 @@ pub(crate) const ALL: &[Scenario] = &[
 
 /// Sends notices on the standalone stream of the first session.
 fn notify(client: &Client, numbers: std::ops::RangeInclusive<u64>) {
-    let session = client.lab.session(1);
-    for number in numbers {
-        let params = json!({ "number": number });
-        let mut sent = std::pin::pin!(session.notify("notifications/count", Some(params.into())));
-        // There is room: it is sent at once.
-        let polled = sent.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
-        assert!(matches!(polled, std::task::Poll::Ready(Ok(()))), "{polled:?}");
-    }
+    numbers.for_each(|number| client.server.notify(1, number));
 }
 
 fn before_anybody(client: &mut Client) {
@@ -86,7 +79,7 @@ fn call(client: &mut Client) {
     stream.into_wire().reset();
     let mut stream = client.resume(&open, &last);
     client.message(&mut stream);
-    client.lab.open("a");
+    client.server.open("a");
     client.rest(&mut stream);
 }
 
@@ -98,23 +91,23 @@ fn finished(client: &mut Client) {
     client.rest(&mut stream);
     let last = stream.last_id.clone().unwrap();
     client.ask("nothing is left", &open.own(get().with("last-event-id", &last)));
-    client.lab.until("done 1 counts", 1);
+    client.server.until("done 1 counts", 1);
     client.ask("from the first", &open.own(get().with("last-event-id", &first)));
 }
 
 fn no_cancel(client: &mut Client) {
     let open = client.open(NEWEST);
     let wire = client.send(&open.own(request("1", "echo", &json!({ "gate": "a" }))));
-    client.lab.until("call 1 echo s1 by anyone 2025-11-25 POST", 1);
+    client.server.until("call 1 echo s1 by anyone 2025-11-25 POST", 1);
     wire.reset();
     let counts = open.own(request("2", "counts", &json!({ "to": 2, "gate": "a" })));
     let mut stream = client.stream("counts", &counts);
     client.message(&mut stream);
     stream.into_wire().reset();
     client.ask("ping", &open.own(ping("3")));
-    client.lab.open("a");
-    client.lab.until("done 2 counts", 1);
-    client.lab.until("done 1 echo", 1);
+    client.server.open("a");
+    client.server.until("done 2 counts", 1);
+    client.server.until("done 1 echo", 1);
 }
 
 fn polls(client: &mut Client) {
@@ -123,7 +116,7 @@ fn polls(client: &mut Client) {
     client.rest(&mut stream);
     let last = stream.last_id.clone().unwrap();
     let mut stream = client.resume(&open, &last);
-    client.lab.open("a");
+    client.server.open("a");
     client.rest(&mut stream);
 }
 
@@ -133,10 +126,10 @@ fn subscribed(client: &mut Client) {
     client.event(&mut stream);
     client.ask("subscribes", &open.own(request("1", "subscribes", &json!({}))));
     for topic in ["file:///a", "file:///b"] {
-        let told = client.lab.publish(&mcp_http_tokio::Topic::Resource(topic.into()));
+        let told = client.server.publish(&mcp_http_tokio::Topic::Resource(topic.into()));
         client.write(format!("{topic}: {told} told"));
     }
-    client.lab.publish(&mcp_http_tokio::Topic::Tools);
+    client.server.publish(&mcp_http_tokio::Topic::Tools);
     client.message(&mut stream);
     client.message(&mut stream);
     client.delete(&open);

@@ -1,5 +1,5 @@
-//! One TCP connection as a client has it: bytes out, and a reader that takes nothing but well-formed HTTP/1.1. What
-//! is malformed fails the test on the spot; that the connection was lost is a result.
+//! One connection as a client has it, TCP unless it is said otherwise: bytes out, and a reader that takes nothing but
+//! well-formed HTTP/1.1. What is malformed fails the test on the spot; that the connection was lost is a result.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -13,11 +13,25 @@ use super::sse::{Event, Stream, parse_events};
 use super::wait::PATIENCE;
 
 pub(crate) struct Wire {
-    stream: TcpStream,
+    link: Link,
     /// What was read and not yet used.
     got: Vec<u8>,
     /// How many reads brought something.
     pub(crate) reads: usize,
+}
+
+enum Link {
+    Tcp(TcpStream),
+    Other(Box<dyn Other>),
+}
+
+/// What carries bytes and is no socket. Dropping it closes.
+pub(crate) trait Other: Send {
+    /// Takes all of it.
+    fn write(&mut self, bytes: &[u8]);
+    /// As [`Read::read`].
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize>;
+    fn reset(self: Box<Self>);
 }
 
 /// Why there is no answer.
@@ -66,7 +80,19 @@ impl Wire {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Wire { stream, got: Vec::new(), reads: 0 }
+        Wire { link: Link::Tcp(stream), got: Vec::new(), reads: 0 }
+    }
+
+    pub(crate) fn over_other(link: impl Other + 'static) -> Wire {
+        Wire { link: Link::Other(Box::new(link)), got: Vec::new(), reads: 0 }
+    }
+
+    #[track_caller]
+    fn tcp(&self) -> &TcpStream {
+        match &self.link {
+            Link::Tcp(stream) => stream,
+            Link::Other(_) => panic!("only a socket has that"),
+        }
     }
 
     #[track_caller]
@@ -75,14 +101,20 @@ impl Wire {
     }
 
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-        self.stream.write_all(bytes.as_ref())
+        match &mut self.link {
+            Link::Tcp(stream) => stream.write_all(bytes.as_ref()),
+            Link::Other(other) => {
+                other.write(bytes.as_ref());
+                Ok(())
+            }
+        }
     }
 
     /// Sends until the peer's side takes no more for a while.
     pub(crate) fn send_what_is_taken(&mut self, bytes: &[u8]) {
-        self.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        self.tcp().set_write_timeout(Some(Duration::from_millis(200))).unwrap();
         // What was not taken is not the point.
-        _ = self.stream.write_all(bytes);
+        _ = self.try_send(bytes);
     }
 
     #[track_caller]
@@ -210,7 +242,11 @@ impl Wire {
     /// One read.
     pub(crate) fn read(&mut self) -> Result<usize, Lost> {
         let mut buffer = vec![0; 64 * 1024];
-        match self.stream.read(&mut buffer) {
+        let read = match &mut self.link {
+            Link::Tcp(stream) => stream.read(&mut buffer),
+            Link::Other(other) => other.read(&mut buffer),
+        };
+        match read {
             Ok(0) => Err(Lost::Closed),
             Ok(read) => {
                 self.reads += 1;
@@ -223,9 +259,9 @@ impl Wire {
 
     /// One read, which may be in vain.
     pub(crate) fn read_for(&mut self, time: Duration) -> Result<usize, Lost> {
-        self.stream.set_read_timeout(Some(time)).unwrap();
+        self.tcp().set_read_timeout(Some(time)).unwrap();
         let read = self.read();
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.tcp().set_read_timeout(Some(PATIENCE)).unwrap();
         read
     }
 
@@ -258,18 +294,23 @@ impl Wire {
     /// Shuts the write side: the server sees an end, and may still answer.
     pub(crate) fn half_close(&self) {
         // A server that has closed meanwhile is as good.
-        _ = self.stream.shutdown(Shutdown::Write);
+        _ = self.tcp().shutdown(Shutdown::Write);
     }
 
     /// Closes with a reset instead of a FIN.
     pub(crate) fn reset(self) {
-        let same = self.stream.try_clone().unwrap();
-        TcpSocket::from_std_stream(same).set_zero_linger().unwrap();
+        match self.link {
+            Link::Tcp(stream) => {
+                let same = stream.try_clone().unwrap();
+                TcpSocket::from_std_stream(same).set_zero_linger().unwrap();
+            }
+            Link::Other(other) => other.reset(),
+        }
     }
 
     /// The address of this end.
     pub(crate) fn local(&self) -> SocketAddr {
-        self.stream.local_addr().unwrap()
+        self.tcp().local_addr().unwrap()
     }
 }
 
