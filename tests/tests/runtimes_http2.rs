@@ -1,136 +1,17 @@
-//! HTTP/2 through the tower service, by hyper's client with prior knowledge: whole sessions on one connection.
+//! HTTP/2 through the tower service, by hyper's client with prior knowledge: whole sessions on one connection, and
+//! on the next when it breaks.
 
 mod differential_support;
+mod runtimes_support;
 mod socket_support;
 
-use std::net::SocketAddr;
-
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http2::{Builder, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use http_body_util::BodyExt;
 use mcp_http_tests::serving::Which;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::runtime::Runtime;
 
+use differential_support::Tested;
 use differential_support::server::Server;
-
-const VERSION: &str = "2025-11-25";
-
-/// One connection.
-struct Client {
-    runtime: Runtime,
-    sender: SendRequest<Full<Bytes>>,
-    authority: String,
-    session: Option<String>,
-}
-
-/// A response that is read as it comes.
-struct Stream {
-    response: Response<Incoming>,
-    text: String,
-    last_id: Option<String>,
-}
-
-impl Client {
-    fn to(addr: SocketAddr) -> Client {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.unwrap();
-        let sender = runtime.block_on(async {
-            let tcp = TokioIo::new(TcpStream::connect(addr).await.unwrap());
-            // What a client takes without reading it is little.
-            let mut client = Builder::new(TokioExecutor::new());
-            client.initial_stream_window_size(65_535);
-            let (sender, connection) = client.handshake(tcp).await.unwrap();
-            tokio::spawn(connection);
-            sender
-        });
-        Client { runtime, sender, authority: addr.to_string(), session: None }
-    }
-
-    fn request(&self, method: &str, body: &Value, fields: &[(&str, &str)]) -> Request<Full<Bytes>> {
-        let uri = format!("http://{}/mcp", self.authority);
-        let mut request = Request::builder().method(method).uri(uri).header("mcp-protocol-version", VERSION);
-        if method == "POST" {
-            request = request.header("accept", "application/json, text/event-stream");
-            request = request.header("content-type", "application/json");
-        } else {
-            request = request.header("accept", "text/event-stream");
-        }
-        for (name, value) in fields {
-            request = request.header(*name, *value);
-        }
-        if let Some(session) = &self.session {
-            request = request.header("mcp-session-id", session);
-        }
-        let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
-        request.body(Full::new(body)).unwrap()
-    }
-
-    fn send(&mut self, request: Request<Full<Bytes>>) -> Response<Incoming> {
-        let sent = self.sender.send_request(request);
-        self.runtime.block_on(sent).unwrap()
-    }
-
-    /// The status and the body.
-    fn ask(&mut self, method: &str, body: &Value) -> (u16, Value) {
-        let request = self.request(method, body, &[]);
-        let response = self.send(request);
-        let status = response.status().as_u16();
-        let body = self.runtime.block_on(response.into_body().collect()).unwrap().to_bytes();
-        (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
-    }
-
-    fn open(&mut self) {
-        let client = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
-        let request = self.request("POST", &call(0, "initialize", &params), &[]);
-        let response = self.send(request);
-        assert_eq!(response.status(), 200);
-        self.session = Some(response.headers()["mcp-session-id"].to_str().unwrap().to_owned());
-        let body = self.runtime.block_on(response.into_body().collect()).unwrap().to_bytes();
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body["result"]["protocolVersion"], VERSION);
-        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        assert_eq!(self.ask("POST", &initialized).0, 202);
-    }
-
-    fn stream(&mut self, method: &str, body: &Value, fields: &[(&str, &str)]) -> Stream {
-        let request = self.request(method, body, fields);
-        let response = self.send(request);
-        assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Stream { response, text: String::new(), last_id: None }
-    }
-
-    /// The next message; `None` at the proper end.
-    fn message(&self, stream: &mut Stream) -> Option<Value> {
-        loop {
-            if let Some(end) = stream.text.find("\n\n") {
-                let event: String = stream.text.drain(..end + 2).collect();
-                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
-                stream.last_id = field("id: ").map(str::to_owned).or(stream.last_id.take());
-                match field("data: ").filter(|data| !data.is_empty()) {
-                    Some(data) => return Some(serde_json::from_str(data).unwrap()),
-                    None => continue,
-                }
-            }
-            let frame = self.runtime.block_on(stream.response.frame())?.unwrap();
-            stream.text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
-        }
-    }
-
-    fn number(&self, stream: &mut Stream) -> u64 {
-        self.message(stream).unwrap()["params"]["number"].as_u64().unwrap()
-    }
-}
-
-fn call(id: u64, method: &str, params: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-}
+use runtimes_support::http2::{Client, call};
 
 #[test]
 fn a_session_with_a_stream_that_is_come_back_to() {
@@ -159,6 +40,64 @@ fn a_session_with_a_stream_that_is_come_back_to() {
     let lives = ["created s1", "committed s1", "ended s1 Deleted"];
     let life: Vec<&String> = log.iter().filter(|line| lives.contains(&line.as_str())).collect();
     assert_eq!(life, lives, "{log:?}");
+}
+
+/// The connection breaks, and with it all streams on it: the session stays, and each is come back to on the next.
+#[test]
+fn a_connection_that_breaks() {
+    let server = Server::start(Which::Axum, |_| ());
+    let mut client = Client::to(server.addr);
+    client.open();
+    let mut listening = client.stream("GET", &Value::Null, &[]);
+    let mut counting = client.stream("POST", &call(1, "counts", &json!({ "to": 6, "gate": "a" })), &[]);
+    server.notify(1, 1);
+    assert_eq!(client.number(&mut listening), 1);
+    assert_eq!([1, 2, 3], [(); 3].map(|()| client.number(&mut counting)));
+    let last = [&listening, &counting].map(|stream| stream.last_id.clone().unwrap());
+    let session = client.session.clone();
+    drop((listening, counting, client));
+
+    server.notify(1, 2);
+    server.open("a");
+    server.until("done 1 counts", 1);
+    let mut client = Client::to(server.addr);
+    client.session = session;
+    let [mut listening, mut counting] =
+        last.map(|last| client.stream("GET", &Value::Null, &[("last-event-id", &last)]));
+    assert_eq!(client.number(&mut listening), 2);
+    assert_eq!([4, 5, 6], [(); 3].map(|()| client.number(&mut counting)));
+    assert_eq!(client.message(&mut counting).unwrap()["result"], json!({ "counted": 6 }));
+    assert_eq!(client.message(&mut counting), None);
+    server.notify(1, 3);
+    assert_eq!(client.number(&mut listening), 3);
+    assert_eq!(client.ask("DELETE", &Value::Null).0, 204);
+    assert_eq!(client.message(&mut listening), None);
+    server.stop();
+}
+
+/// R13: where there is no session, a reset of the stream cancels its call, and no other on the connection.
+#[test]
+fn a_stream_that_is_reset() {
+    let server = Server::start(Which::Axum, |_| ());
+    let mut client = Client::to(server.addr);
+    client.version = "2026-07-28";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": client.version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut stream = |id, method, params: Value| {
+        let mut params = params;
+        params["_meta"] = meta.clone();
+        client.stream("POST", &call(id, method, &params), &[("mcp-method", method)])
+    };
+    let reset = stream(1, "waits", json!({ "notes": true }));
+    let mut other = stream(2, "counts", json!({ "to": 2, "gate": "a" }));
+    drop(reset);
+    server.until("cancelled 1", 1);
+    server.open("a");
+    assert_eq!([1, 2], [(); 2].map(|()| client.number(&mut other)));
+    assert_eq!(client.message(&mut other).unwrap()["result"], json!({ "counted": 2 }));
+    server.stop();
 }
 
 /// I1: `:authority` is the host.

@@ -69,7 +69,7 @@ pub(crate) struct Seen {
 }
 
 /// What every server in a comparison is configured with.
-fn config(configure: fn(&mut Config)) -> Config {
+pub(crate) fn config(configure: fn(&mut Config)) -> Config {
     let mut config = Config::default();
     config.publishes = Publishes { tools: true, prompts: true, resources: true, updates: true };
     config.shutdown_drain = Duration::from_millis(500);
@@ -97,52 +97,63 @@ fn by_subject(mut log: Vec<String>) -> Vec<String> {
     log
 }
 
-/// What a script is played on.
-#[derive(Clone, Copy, Debug)]
-enum Leg {
-    /// The core and nothing else, in virtual time.
-    Bare,
-    /// A whole server, over TCP.
-    Whole(Which),
+/// Starts what a script is played on.
+type Start = fn(fn(&mut Config)) -> Box<dyn Tested>;
+
+fn bare(configure: fn(&mut Config)) -> Box<dyn Tested> {
+    Box::new(Bare::start(configure))
 }
 
 /// Plays a scenario; returns what the client saw, what the handler saw, and the server's last word.
-fn transcript(scenario: &Scenario, leg: Leg) -> String {
-    let server: Box<dyn Tested> = match leg {
-        Leg::Bare => Box::new(Bare::start(scenario.configure)),
-        Leg::Whole(which) => Box::new(Server::start(which, scenario.configure)),
-    };
-    let mut client = Client::of(server);
+fn transcript(scenario: &Scenario, start: Start) -> String {
+    let mut client = Client::of(start(scenario.configure));
     (scenario.play)(&mut client);
     let (lines, server) = client.leave();
     let Seen { handler, server } = server.stop();
-    format!(
-        "client:\n{}\nhandler:\n{}\nserver:\n{server}\n",
-        lines.join("\n"),
-        by_subject(handler).join("\n")
-    )
+    let (client, handler) = (lines.join("\n"), by_subject(handler).join("\n"));
+    format!("client:\n{client}\nhandler:\n{handler}\nserver:\n{server}\n")
 }
 
-/// Plays each scenario on each leg, all at the same time. All must come to the same.
+/// Plays each scenario on the bare core and on each runtime. All must come to the same.
 #[track_caller]
 pub(crate) fn compare(scenarios: &[Scenario]) {
-    const OTHERS: [Leg; 3] = [Leg::Whole(Which::Tokio), Leg::Whole(Which::Smol), Leg::Whole(Which::Axum)];
+    compare_all(
+        scenarios,
+        &[
+            ("tokio", |configure| Box::new(Server::start(Which::Tokio, configure))),
+            ("smol", |configure| Box::new(Server::start(Which::Smol, configure))),
+            ("axum", |configure| Box::new(Server::start(Which::Axum, configure))),
+        ],
+    );
+}
+
+/// The same with one other server.
+#[track_caller]
+pub(crate) fn compare_with(name: &str, scenarios: &[Scenario], start: Start) {
+    compare_all(scenarios, &[(name, start)]);
+}
+
+/// All servers are played on at the same time.
+#[track_caller]
+fn compare_all(scenarios: &[Scenario], servers: &[(&str, Start)]) {
     let mut differ = Vec::new();
     for scenario in scenarios {
-        let played = std::thread::scope(|scope| {
-            let play = |leg| scope.spawn(move || transcript(scenario, leg));
-            let playing: Vec<_> = std::iter::once(Leg::Bare).chain(OTHERS).map(play).collect();
-            let end = |played: std::thread::ScopedJoinHandle<'_, String>| {
-                played.join().unwrap_or_else(|_| panic!("in {:?}", scenario.name))
-            };
-            playing.into_iter().map(end).collect::<Vec<_>>()
-        });
-        for (leg, other) in OTHERS.into_iter().zip(&played[1..]) {
-            if *other != played[0] {
-                let (name, bare) = (scenario.name, &played[0]);
-                differ.push(format!("=== {name} on {leg:?}:\n{other}\nnot as on the bare core:\n{bare}"));
+        let on_bare = transcript(scenario, bare);
+        std::thread::scope(|scope| {
+            let playing: Vec<_> = servers
+                .iter()
+                .map(|(name, start)| (name, scope.spawn(|| transcript(scenario, *start))))
+                .collect();
+            for (server, played) in playing {
+                let played = played.join().unwrap_or_else(|_| panic!("in {:?} on {server}", scenario.name));
+                if played != on_bare {
+                    let name = scenario.name;
+                    differ.push(format!(
+                        "=== {name} on {server}:\n{played}\nnot as on the bare core:\n{on_bare}"
+                    ));
+                }
             }
-        }
+        });
     }
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }

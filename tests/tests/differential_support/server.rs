@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use mcp_http_tests::serving::{Bound, Which};
-use mcp_http_tokio::{Config, ServerStats, Topic};
+use mcp_http_tokio::{Config, ServerStats, Session, Topic};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -42,12 +42,26 @@ impl Server {
     pub(crate) fn stop(self) -> Seen {
         self.stop.store(true, Ordering::SeqCst);
         let stats = self.runtime.block_on(self.serving).unwrap();
-        let mut left = stats.endpoints;
-        // The shutdown's own two per shard, if there was no need to wait for them (R14).
-        left.deadlines = 0;
-        assert!(left.is_drained(), "left after the shutdown: {stats:?}");
-        Seen { handler: self.lab.log(), server: lives(&stats.endpoints, &stats.refusals) }
+        seen(&self.lab, &stats)
     }
+}
+
+/// What is to be said of a server that has stopped.
+pub(crate) fn seen(lab: &Lab, stats: &ServerStats) -> Seen {
+    let mut left = stats.endpoints;
+    // The shutdown's own two per shard, if there was no need to wait for them (R14).
+    left.deadlines = 0;
+    assert!(left.is_drained(), "left after the shutdown: {stats:?}");
+    Seen { handler: lab.log(), server: lives(&stats.endpoints, &stats.refusals) }
+}
+
+/// Sends a notice on the session's standalone stream.
+pub(crate) fn notify_now(session: &Session, number: u64) {
+    let params = json!({ "number": number });
+    let mut sent = std::pin::pin!(session.notify("notifications/count", Some(params.into())));
+    // There is room: it is sent at once.
+    let polled = sent.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Ok(()))), "{polled:?}");
 }
 
 impl Tested for Server {
@@ -64,11 +78,7 @@ impl Tested for Server {
     }
 
     fn notify(&self, session: usize, number: u64) {
-        let (session, params) = (self.lab.session(session), json!({ "number": number }));
-        let mut sent = std::pin::pin!(session.notify("notifications/count", Some(params.into())));
-        // There is room: it is sent at once.
-        let polled = sent.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(matches!(polled, Poll::Ready(Ok(()))), "{polled:?}");
+        notify_now(&self.lab.session(session), number);
     }
 
     fn end_session(&self, session: usize) {
