@@ -27,6 +27,27 @@ const NOT_IN_CORE: [&str; 13] = [
     "async move",
 ];
 
+/// Names of fields that the core writes or reads, or how they begin.
+const FIELDS: [&str; 17] = [
+    "accept\"",
+    "access-control-",
+    "allow\"",
+    "authorization",
+    "cache-control",
+    "connection\"",
+    "content-",
+    "date\"",
+    "host\"",
+    "last-event-id",
+    "mcp-",
+    "origin\"",
+    "retry-after",
+    "transfer-encoding",
+    "vary\"",
+    "www-authenticate",
+    "x-accel-",
+];
+
 /// Functions of adapters that name fields and decide nothing by them: file, first words, what they may name, why.
 const EXCEPTIONS: [(&str, &str, [&str; 2], &str); 1] = [(
     "driver/src/admission.rs",
@@ -112,20 +133,24 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// What in a line of code would be a protocol decision: a status, a field's name, a JSON-RPC code.
 fn decides(line: &str) -> Option<&'static str> {
     let lower = line.to_ascii_lowercase();
-    if line.contains("StatusCode") {
+    let is_status = |text: &str| matches!(text.parse(), Ok(100..=599)) && text.len() == 3;
+    let mut words = lower.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    if line.contains("StatusCode")
+        || line.split('"').any(is_status)
+        || lower.contains("status") && words.any(is_status)
+    {
         return Some("a status");
     }
-    if lower.contains("\"mcp-") || lower.contains("last-event-id") || line.contains("header::") {
+    let quoted = |name: &&str| lower.contains(&format!("\"{name}"));
+    if line.contains("header::") || line.contains("HeaderName") || FIELDS.iter().any(quoted) {
         return Some("a field's name");
     }
     let three_digits = |text: &str| text.len() >= 3 && text.bytes().take(3).all(|byte| byte.is_ascii_digit());
-    if lower.split("-32").skip(1).any(three_digits) || lower.split("-32_").skip(1).any(three_digits) {
-        return Some("a JSON-RPC code");
-    }
-    let is_status = |text: &str| {
-        text.len() == 3 && three_digits(text) && ('1'..='5').contains(&text.chars().next().unwrap())
-    };
-    line.split('"').any(is_status).then_some("a status")
+    let is_constant = |text: &str| text.starts_with(|letter: char| letter.is_ascii_uppercase());
+    let is_code = lower.split("-32").skip(1).any(three_digits)
+        || lower.split("-32_").skip(1).any(three_digits)
+        || line.split("code::").skip(1).any(is_constant);
+    is_code.then_some("a JSON-RPC code")
 }
 
 #[test]
@@ -221,16 +246,28 @@ fn the_rules_can_be_broken() {
         "return StatusCode::NOT_FOUND;",
         r#"head.get("Mcp-Session-Id")"#,
         r#"head.get("last-event-id")"#,
+        r#"head.headers.get("Host")"#,
+        r#"fields.push(("content-type", json))"#,
         "head.headers.get(http::header::HOST)",
+        "const FIELD: HeaderName = name;",
         "ErrorObject::new(-32603, text)",
         "ErrorObject::new(-32_603, text)",
+        "ErrorObject::new(code::INTERNAL_ERROR, text)",
         r#"write("404")"#,
+        "if answer.status == 404 {",
+        "response.set_status(202);",
     ] {
         assert!(decides(line).is_some(), "{line}");
     }
-    for line in
-        ["use mcp_http_core::answer;", r#"at("1234")"#, "let x = y - 32;", r#""notifications/progress""#]
-    {
+    for line in [
+        "use mcp_http_core::answer;",
+        "pub use mcp_http_core::jsonrpc::{ErrorObject, code};",
+        r#"at("1234")"#,
+        "let x = y - 32;",
+        "Duration::from_millis(200)",
+        r#""notifications/progress""#,
+        r#"tracing::trace!(number, "connection closed");"#,
+    ] {
         assert_eq!(decides(line), None, "{line}");
     }
     let lines: Vec<usize> =

@@ -218,9 +218,8 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| {
+        Poll::Ready(self.0.pop_front().inspect(|piece| {
             assert_ne!(piece.as_ref().err(), Some(&"untouched"), "more was read than had to be");
-            piece
         }))
     }
 }
