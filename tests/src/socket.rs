@@ -102,6 +102,8 @@ pub trait Around {
 #[derive(Debug)]
 pub struct Socket {
     h1: h1::Connection,
+    /// What has come of the next head.
+    head: Lease,
     stage: Stage,
     pulling: bool,
     shut_due: bool,
@@ -112,7 +114,8 @@ pub struct Socket {
 enum Stage {
     Idle,
     Reading(Box<Reading>),
-    Serving(At, #[expect(dead_code, reason = "holds memory")] Option<Lease>),
+    /// The request counts until its response begins.
+    Serving(At, Lease),
     Answered,
 }
 
@@ -134,9 +137,10 @@ enum Turn {
 impl Socket {
     /// A connection that was accepted just now.
     #[must_use]
-    pub fn new(limits: h1::Limits, now: Timestamp) -> Socket {
+    pub fn new(limits: h1::Limits, budget: &Arc<Budget>, now: Timestamp) -> Socket {
         Socket {
             h1: h1::Connection::new(limits, now),
+            head: budget.lease(),
             stage: Stage::Idle,
             pulling: false,
             shut_due: false,
@@ -199,6 +203,7 @@ impl Socket {
         if moved {
             return Turn::Moved;
         }
+        moved |= self.hold_head(around);
         moved |= self.pull(around);
         moved |= self.write(around);
         if self.shut_due && !self.h1.has_output() {
@@ -214,10 +219,30 @@ impl Socket {
         if moved { Turn::Moved } else { Turn::Rests(Rest::Waiting) }
     }
 
+    /// What has come of a head counts (R8) until it is whole; where there is no memory for it, it is refused.
+    fn hold_head(&mut self, around: &mut impl Around) -> bool {
+        let (octets, leased) = (self.h1.head_octets(), self.head.bytes());
+        if octets <= leased {
+            self.head.shrink_to(octets);
+            return false;
+        }
+        if lease_more(&mut self.head, octets - leased, around) || !self.h1.refuse_head() {
+            return false;
+        }
+        self.head.shrink_to(0);
+        self.refuse(Reject::new(Refusal::TooBusy), around);
+        true
+    }
+
     fn carry_out(&mut self, order: Order, around: &mut impl Around) {
         let at = self.serves();
         match order {
-            Order::Respond(of, response) if at == Some(of) => self.respond(response.into_answer(), around),
+            Order::Respond(of, response) if at == Some(of) => {
+                if let Stage::Serving(_, lease) = &mut self.stage {
+                    lease.shrink_to(0);
+                }
+                self.respond(response.into_answer(), around);
+            }
             Order::Reject(of, reject) if at == Some(of) => self.refuse(*reject, around),
             Order::Pull(of) if at == Some(of) => self.pulling = true,
             Order::Close(of) if at == Some(of) => {
@@ -283,42 +308,30 @@ impl Socket {
     }
 
     fn judge(&mut self, head: Parts, around: &mut impl Around) {
+        let mut lease = around.budget().lease();
         let verdict = around.intake().head(&head);
         match verdict {
             Verdict::Reject(reject) => self.refuse(reject, around),
             Verdict::Answer(answer) => self.answer(*answer, around),
             Verdict::Health | Verdict::Stats => panic!("nobody asks for these"),
-            Verdict::Admit(admitted) => match around.authorize(&head) {
-                Ok(who) => self.admit(admitted, &head, who, None, around),
+            Verdict::Admit(admitted) => match let_in(&head, None, &mut lease, around) {
+                Ok(who) => self.admit(admitted, &head, who, lease, around),
                 Err(refusal) => self.refuse(admitted.refuse(refusal), around),
             },
-            Verdict::Body(needs) => {
-                let glanced = around.authorize(&head).and_then(|who| {
-                    glance(&needs, who.as_ref(), around.shards())?;
-                    Ok(who)
-                });
-                let who = match glanced {
-                    Ok(who) => who,
-                    Err(refusal) => return self.refuse(needs.refuse(refusal), around),
-                };
-                let (limit, lease) = (needs.limit(), around.budget().lease());
-                self.stage = Stage::Reading(Box::new(Reading { needs, head, who, body: Vec::new(), lease }));
-                self.h1.read_body(limit, around.now());
-            }
+            Verdict::Body(needs) => match let_in(&head, Some(&needs), &mut lease, around) {
+                Ok(who) => {
+                    let (limit, body) = (needs.limit(), Vec::new());
+                    self.stage = Stage::Reading(Box::new(Reading { needs, head, who, body, lease }));
+                    self.h1.read_body(limit, around.now());
+                }
+                Err(refusal) => self.refuse(needs.refuse(refusal), around),
+            },
         }
     }
 
     fn collect(&mut self, data: &[u8], around: &mut impl Around) {
         let Stage::Reading(reading) = &mut self.stage else { return };
-        let memory_max = around.config().memory_max;
-        let mut grown = reading.lease.grow(data.len(), memory_max);
-        for shard in around.shards() {
-            if !grown {
-                shard.give_up_retained(data.len());
-                grown = reading.lease.grow(data.len(), memory_max);
-            }
-        }
-        if grown {
+        if lease_more(&mut reading.lease, data.len(), around) {
             reading.body.extend_from_slice(data);
         } else if let Stage::Reading(reading) = std::mem::replace(&mut self.stage, Stage::Idle) {
             self.refuse(reading.needs.refuse(Refusal::TooBusy), around);
@@ -329,7 +342,7 @@ impl Socket {
         let Stage::Reading(reading) = std::mem::replace(&mut self.stage, Stage::Idle) else { return };
         let Reading { needs, head, who, body, lease } = *reading;
         match needs.body(Bytes::from(body)) {
-            Ok(admitted) => self.admit(admitted, &head, who, Some(lease), around),
+            Ok(admitted) => self.admit(admitted, &head, who, lease, around),
             Err(reject) => self.refuse(reject, around),
         }
     }
@@ -339,7 +352,7 @@ impl Socket {
         admitted: Admitted,
         head: &Parts,
         who: Option<Principal>,
-        lease: Option<Lease>,
+        lease: Lease,
         around: &mut impl Around,
     ) {
         if admitted.opens_session() && !around.may_open_session(head) {
@@ -420,6 +433,41 @@ impl Socket {
             Err(misuse) => panic!("{misuse}: {self:?}"),
         }
     }
+}
+
+/// Between the judgement of the head and what follows: memory, the auth hook, and the early look-up.
+fn let_in(
+    head: &Parts,
+    needs: Option<&NeedsBody>,
+    lease: &mut Lease,
+    around: &mut impl Around,
+) -> Result<Option<Principal>, Refusal> {
+    if !lease_more(lease, octets(head), around) {
+        return Err(Refusal::TooBusy);
+    }
+    let who = around.authorize(head)?;
+    needs.map_or(Ok(()), |needs| glance(needs, who.as_ref(), around.shards()))?;
+    Ok(who)
+}
+
+/// Leases more of the server's memory; what is kept only for a resume goes for it.
+fn lease_more(lease: &mut Lease, octets: usize, around: &mut impl Around) -> bool {
+    let memory_max = around.config().memory_max;
+    let mut grown = lease.grow(octets, memory_max);
+    for shard in around.shards() {
+        if !grown {
+            shard.give_up_retained(octets);
+            grown = lease.grow(octets, memory_max);
+        }
+    }
+    grown
+}
+
+/// About as many as the head had on the wire.
+fn octets(head: &Parts) -> usize {
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    target + fields.sum::<usize>()
 }
 
 /// A body for a session that is not there need not be read.

@@ -67,7 +67,7 @@ impl World {
         let now = self.time();
         let conn = self.conns.len();
         let is_accepted = self.shutdown.is_none();
-        let socket = Socket::new(self.config.h1(), now);
+        let socket = Socket::new(self.config.h1(), &self.budget, now);
         let window = if self.plan.can(Can::Stall) { 300 << self.dice.below(8) } else { 65536 };
         self.conns.push(Conn {
             owner,

@@ -254,7 +254,7 @@ impl World {
     fn connect(&mut self) -> usize {
         assert!(!self.stopping, "a server that stops accepts nobody");
         self.conns.push(Conn {
-            socket: Some(Socket::new(self.config.h1(), self.now)),
+            socket: Some(Socket::new(self.config.h1(), &self.budget, self.now)),
             up: VecDeque::new(),
             down: VecDeque::new(),
             orders: VecDeque::new(),
