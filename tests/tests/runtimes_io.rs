@@ -1,4 +1,5 @@
-//! What a port's stream says it has written has left for the socket: TLS keeps what its socket does not take.
+//! What a port's stream says it has written has left for the socket: TLS keeps what its socket does not take. And what
+//! a port's server does can be done on any thread.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use mcp_http_smol::SmolIo;
-use mcp_http_tokio::{Io, TokioIo};
+use mcp_http_tokio::{Config, Io, TokioIo};
 
 /// Takes whatever is written, four octets at a time, and keeps it while the socket is not writable.
 #[derive(Clone, Default)]
@@ -92,4 +93,17 @@ fn written_is_what_was_flushed() {
     check(TokioIo::new(stream.clone()), &stream.writable);
     let stream = Buffering::default();
     check(SmolIo::new(stream.clone()), &stream.writable);
+}
+
+#[test]
+fn a_server_is_bound_and_served_on_any_thread() {
+    fn on_any<T: Send>(_: T) {}
+    on_any(async {
+        let server = mcp_http_tokio::Server::bind("127.0.0.1:0", Config::default()).await.unwrap();
+        server.serve(mcp_http_driver::channels::open().0).await
+    });
+    on_any(async {
+        let server = mcp_http_smol::Server::bind(("127.0.0.1", 0), Config::default()).await.unwrap();
+        server.serve(mcp_http_driver::channels::open().0).await
+    });
 }

@@ -21,6 +21,7 @@ mod request;
 mod route;
 mod running;
 mod runtime;
+mod server;
 mod service;
 mod session;
 mod shard;

@@ -14,6 +14,8 @@ use crate::handler::Handler;
 use crate::runtime::{Io, Runtime};
 use crate::service::{ServerStats, Service};
 
+pub use crate::server::Server;
+
 /// Connections that may wait to be accepted; systems cap it at their own limit.
 pub const BACKLOG: i32 = 1024;
 
@@ -37,22 +39,41 @@ pub enum ServeError {
     HostsUnknown(SocketAddr),
 }
 
-/// A listening socket, as a port to a runtime gives it to [`serve_until`].
-pub trait Listener: Send {
+/// A listening socket, as a port to a runtime gives it to its [`Server`].
+pub trait Listener: Send + Sync + 'static {
     /// The runtime it belongs to.
-    type Runtime: Runtime;
+    type Runtime: Runtime + Default;
     /// What it accepts.
     type Io: Io;
 
-    /// Waits for a connection; with it comes the peer's address.
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The socket has lost its address.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Waits for a connection; with it comes the peer's address. A peer that acknowledges nothing for
+    /// `write_stall` is to be given up, where the system can.
     ///
     /// # Errors
     /// The peer was gone before it was accepted, or the system has no descriptor to spare. Neither ends the
     /// server: it pauses and comes again.
-    fn accept(&self) -> impl Future<Output = io::Result<(Self::Io, SocketAddr)>> + Send;
+    fn accept(
+        &self,
+        write_stall: Duration,
+    ) -> impl Future<Output = io::Result<(Self::Io, SocketAddr)>> + Send;
 }
 
-/// Judges the address that a server was bound to.
+/// How a [`Listener`] is made of an address.
+pub trait Bind<A>: Listener + Sized {
+    /// Listens there, with room for [`BACKLOG`] connections.
+    ///
+    /// # Errors
+    /// The address is none, is taken, or is not ours.
+    fn bind(addr: A) -> impl Future<Output = io::Result<Self>>;
+}
+
+/// Judges the address that a server was bound to. A [`Server`] has done so.
 ///
 /// # Errors
 /// [`ServeError::HostsUnknown`], when others than this machine can reach it and the configuration does not say
@@ -88,10 +109,10 @@ pub async fn serve_until<H: Handler, L: Listener>(
 }
 
 async fn accept<H: Handler, L: Listener>(listener: &L, service: &Service<H, L::Runtime>) {
-    let runtime = &service.0.runtime;
+    let (runtime, write_stall) = (&service.0.runtime, service.config().write_stall);
     loop {
         if !service.is_full()
-            && let Ok((io, peer)) = listener.accept().await
+            && let Ok((io, peer)) = listener.accept(write_stall).await
         {
             runtime.spawn(service.serve_connection(io, Some(peer.to_string())));
             continue;

@@ -1,4 +1,5 @@
-//! What the driver needs of a runtime: a clock, sleep, spawn, and sockets. A port is these two traits.
+//! What the driver needs of a runtime: a clock, sleep, spawn, and sockets. A port is these two traits, and the
+//! listening socket of [`listen`](crate::listen).
 
 use std::future::Future;
 use std::io::{self, IoSlice};

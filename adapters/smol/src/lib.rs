@@ -30,6 +30,6 @@ mod server;
 
 pub use io::SmolIo;
 pub use runtime::SmolRuntime;
-pub use server::Server;
+pub use server::{Server, Tcp};
 
 pub use mcp_http_driver::*;

@@ -30,6 +30,6 @@ mod server;
 
 pub use io::TokioIo;
 pub use runtime::TokioRuntime;
-pub use server::Server;
+pub use server::{Server, Tcp};
 
 pub use mcp_http_driver::*;
