@@ -97,3 +97,55 @@ fn h7_no_slice_of_the_output_is_empty() {
     assert_eq!(written, [head, "3\r\n", "one", "\r\n5\r\n", "three", "\r\n0\r\n\r\n"]);
     assert_eq!(rig.connection.next_event().map(|event| line(&event)).as_deref(), Some("Flushed"));
 }
+
+#[test]
+fn h6_a_header_map_has_room_for_16_384_fields() {
+    let limits = Limits { fields_max: 20_000, head_bytes_max: 1024 * 1024, ..Limits::default() };
+    for (more, event) in [(16_383, "Request GET / HTTP/1.1 None"), (16_384, "Fault TooManyFields 431")] {
+        let mut rig = Rig::with(limits.clone());
+        let events = rig.receive(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "a: b\r\n".repeat(more)));
+        assert_eq!(events, [event]);
+    }
+}
+
+#[test]
+fn h1_the_methods_that_are_known_and_no_other() {
+    for method in ["POST", "GET", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH", "TRACE"] {
+        let mut rig = Rig::new();
+        let events = rig.receive(format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert_eq!(events, [format!("Request {method} / HTTP/1.1 None")]);
+    }
+    for method in ["PROPFIND", "post", "GETS", "DELET"] {
+        let mut rig = Rig::new();
+        assert_eq!(rig.receive(format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n")), ["Fault Method 501"]);
+    }
+}
+
+const UNREAD: &str = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/// A response to a request whose body was not asked for, and how the connection goes on when `rest` has come.
+fn answered_unread(rest: &str) -> Rig {
+    let mut rig = Rig::with(Limits { drain_bytes_max: 16, ..Limits::default() });
+    assert_eq!(rig.receive(UNREAD.to_owned() + rest).len(), 1);
+    rig.respond(200, full("ok")).expect("it is due");
+    rig.write();
+    rig
+}
+
+#[test]
+fn h3_an_unread_body_over_the_bound_ends_the_connection_even_if_it_came_whole() {
+    let chunk = |octets: usize| format!("{octets:x}\r\n{}\r\n", "x".repeat(octets));
+    let mut kept = answered_unread("1\r\nx\r\n0\r\n\r\n");
+    assert_eq!(kept.events(), ["Flushed"]);
+    let mut ended = answered_unread(&(chunk(100) + "0\r\n\r\n"));
+    assert_eq!(ended.events(), ["Flushed", "ShutdownWrite"]);
+    let mut under_way = answered_unread(&chunk(100));
+    assert_eq!(under_way.events(), ["Flushed", "ShutdownWrite"]);
+}
+
+#[test]
+fn h3_a_peer_that_stops_in_an_unread_body_is_not_waited_for() {
+    let mut rig = answered_unread("1\r\nx\r\n");
+    assert_eq!(rig.events(), ["Flushed"]);
+    assert_eq!(rig.receive_eof(), ["Close"]);
+}
