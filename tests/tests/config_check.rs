@@ -52,8 +52,12 @@ fn r8_every_limit_is_at_least_one() {
 fn r8_what_fits_into_another_limit_may_fill_it_and_no_more() {
     type Pair = (&'static str, &'static str, fn(&mut Config, usize));
     let pairs: [Pair; 4] = [
-        ("request_line_bytes_max", "head_bytes_max", |c, by| c.request_line_bytes_max = c.head_bytes_max + by),
-        ("ring_bytes_max", "session_ring_bytes_max", |c, by| c.ring_bytes_max = c.session_ring_bytes_max + by),
+        ("request_line_bytes_max", "head_bytes_max", |c, by| {
+            c.request_line_bytes_max = c.head_bytes_max + by
+        }),
+        ("ring_bytes_max", "session_ring_bytes_max", |c, by| {
+            c.ring_bytes_max = c.session_ring_bytes_max + by
+        }),
         ("message_bytes_max", "memory_max", |c, by| c.message_bytes_max = c.memory_max + by),
         ("body_bytes_max", "memory_max", |c, by| c.body_bytes_max = c.memory_max + by),
     ];
@@ -79,7 +83,9 @@ fn h8_a_path_is_one_that_a_request_can_have_and_no_other_has() {
         assert_eq!(check(|config| config.path = good.into()), Ok(()), "{good}");
     }
     let bad = |name, value: &str| Err(ConfigError::BadPath { name, value: value.into() });
-    for path in ["", "mcp", "/a b", "/a\t", "/\u{e9}", "/a?b", "/a#b", "/{id}", "/a\\b", "/a\"b", "/<", "/\u{7f}"] {
+    for path in
+        ["", "mcp", "/a b", "/a\t", "/\u{e9}", "/a?b", "/a#b", "/{id}", "/a\\b", "/a\"b", "/<", "/\u{7f}"]
+    {
         assert_eq!(check(|config| config.path = path.into()), bad("path", path));
         assert_eq!(check(|config| config.health_path = Some(path.into())), bad("health_path", path));
         assert_eq!(check(|config| config.stats_path = Some(path.into())), bad("stats_path", path));

@@ -1,127 +1,25 @@
 //! What the contract and the decisions say of the endpoint as a whole: R2, R4, R7, X3, and D1, D7, D8. What follows
 //! from the contract for one kind of exchange is in the file of that kind.
 
-use std::sync::Arc;
+mod seq_support;
+
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_http_core::config::Config;
-use mcp_http_core::endpoint::{
-    Action, Actions, Budget, CallId, Delivery, EndReason, Endpoint, Event, ExchangeId, Frames, Outbound,
-    Pulled, Target,
-};
-use mcp_http_core::entropy::{Entropy, EntropyError};
-use mcp_http_core::intake::{Admitted, Intake, Verdict};
+use mcp_http_core::endpoint::{Action, EndReason, Event, ExchangeId, Outbound, Pulled};
 use mcp_http_core::json::Json;
 use mcp_http_core::jsonrpc::code;
-use mcp_http_core::session_id::{SessionId, SessionRef, ShardId};
-use mcp_http_core::time::Timestamp;
+use mcp_http_core::session_id::{SessionRef, ShardId};
 use mcp_http_core::version::Version;
 use mcp_http_tests::script::{
     Said, Script, ask, call_with, delete, end, error, json_offer, message, note, only_reject, progress,
     resume, resume_status, stream, streaming, told,
 };
-
-const NOW: Timestamp = Timestamp::ZERO;
-
-/// An endpoint that is driven call by call, and the one sink of all its calls.
-struct Course {
-    endpoint: Endpoint,
-    intake: Intake,
-    out: Actions,
-    /// What was taken from the sink so far.
-    taken: Vec<Action>,
-    /// Whether the sink is emptied after each call.
-    drains: bool,
-}
-
-/// The same bytes for everybody, large ones: ids differ by their place alone.
-struct Same;
-
-impl Entropy for Same {
-    fn fill(&mut self, into: &mut [u8]) -> Result<(), EntropyError> {
-        into.fill(0xA7);
-        Ok(())
-    }
-}
-
-impl Course {
-    fn new(drains: bool) -> Course {
-        let config = Arc::new(Config::default());
-        let budget = Arc::new(Budget::new());
-        Course {
-            endpoint: Endpoint::new(config.clone(), budget, ShardId(0), Box::new(Same)),
-            intake: Intake::new(config),
-            out: Actions::new(),
-            taken: Vec::new(),
-            drains,
-        }
-    }
-
-    /// All actions so far, taken or not.
-    fn all(&mut self) -> Vec<Action> {
-        if self.drains {
-            self.taken.extend(self.out.drain());
-        }
-        self.taken.iter().chain(self.out.as_slice()).cloned().collect()
-    }
-
-    fn judged(&self, method: &str, session: Option<&SessionId>, body: String) -> Admitted {
-        let mut head = http::Request::builder()
-            .method(method)
-            .uri("/mcp")
-            .header("host", "localhost")
-            .header("accept", "application/json, text/event-stream")
-            .header("content-type", "application/json");
-        if let Some(session) = session {
-            head = head.header("mcp-session-id", session.as_bytes());
-        }
-        let (parts, ()) = head.body(()).expect("a head").into_parts();
-        match self.intake.clone().head(&parts) {
-            Verdict::Admit(admitted) => admitted,
-            Verdict::Body(needs) => needs.body(Bytes::from(body)).expect("a good body"),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn admit(&mut self, method: &str, session: Option<&SessionId>, body: String) -> ExchangeId {
-        let admitted = self.judged(method, session, body);
-        self.endpoint.admit(admitted, None, NOW, &mut self.out)
-    }
-
-    fn send(&mut self, call: CallId, what: Outbound) {
-        self.endpoint.send(Target::Call(call), what, NOW, &mut self.out).expect("it is taken");
-    }
-
-    fn happens(&mut self, event: Event) {
-        self.endpoint.handle(event, NOW, &mut self.out);
-    }
-
-    /// The call that was delivered last.
-    fn call(&mut self) -> CallId {
-        let delivered = |action: &Action| match action {
-            Action::Deliver {
-                delivery: Delivery::Initialize { call, .. } | Delivery::Call { call, .. },
-                ..
-            } => Some(*call),
-            _ => None,
-        };
-        self.all().iter().rev().find_map(delivered).expect("a call")
-    }
-}
+use seq_support::Course;
 
 /// A session, a call of it that streams, one that is answered, a DELETE in the middle of a third.
 fn play(drains: bool) -> Vec<Action> {
-    let mut c = Course::new(drains);
-    let opening = c.admit("POST", None, ask::initialize("1", "2025-11-25"));
-    let call = c.call();
-    let created = c.all().iter().find_map(|action| match action {
-        Action::CreateSession { id, .. } => Some(id.clone()),
-        _ => None,
-    });
-    let id = created.expect("a session");
-    c.send(call, Outbound::Initialized { version: Version::V2025_11_25, result: Json::EMPTY_OBJECT });
-    c.happens(Event::Flushed { exchange: opening });
+    let mut c = Course::new(drains, |_| {});
+    let (_, id) = c.open();
     let streams = c.admit("POST", Some(&id), ask::request("2", "streams"));
     let call = c.call();
     c.send(call, progress(1));
@@ -129,8 +27,8 @@ fn play(drains: bool) -> Vec<Action> {
     let second = c.call();
     c.send(second, Outbound::Result { result: Json::EMPTY_OBJECT });
     c.send(call, progress(2));
-    let mut frames = Frames::new();
-    assert_eq!(c.endpoint.pull(streams, 65_536, &mut frames, NOW, &mut c.out), Pulled::Idle);
+    let (frames, pulled) = c.pull(streams);
+    assert_eq!((frames.as_slice().len(), pulled), (3, Pulled::Idle), "the priming event and progress");
     c.admit("POST", Some(&id), ask::request("4", "cut off"));
     c.admit("DELETE", Some(&id), String::new());
     c.happens(Event::Flushed { exchange: answered });

@@ -101,12 +101,7 @@ fn indexes_are_the_places_in_the_tables() {
 
 #[test]
 fn a_sink_says_whether_there_is_anything_to_do() {
-    let mut bare = Endpoint::new(
-        Arc::default(),
-        Arc::default(),
-        ShardId(0),
-        Box::new(Nothing),
-    );
+    let mut bare = Endpoint::new(Arc::default(), Arc::default(), ShardId(0), Box::new(Nothing));
     let mut out = Actions::new();
     assert!(out.is_empty());
     let admitted = post(ask::request("1", "ping")).admitted(&sessions_on());
