@@ -149,3 +149,12 @@ fn h3_a_peer_that_stops_in_an_unread_body_is_not_waited_for() {
     assert_eq!(rig.events(), ["Flushed"]);
     assert_eq!(rig.receive_eof(), ["Close"]);
 }
+
+#[test]
+fn h1_a_quoted_extension_escapes_text_and_nothing_else() {
+    for (escaped, last) in [("\\\"", "BodyEnd"), ("\\\t", "BodyEnd"), ("\\\u{1}", "Fault ChunkLine 400")] {
+        let mut rig = Rig::new();
+        let events = served(&mut rig, &format!("{UNREAD}1;a=\"{escaped}\"\r\nx\r\n0\r\n\r\n"));
+        assert_eq!(events.last().map(String::as_str), Some(last), "{escaped:?}");
+    }
+}

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use mcp_http_core::endpoint::{Action, CancelReason, EndReason, Event, Pulled, SendError, Target};
+use mcp_http_core::endpoint::{Action, CancelReason, EndReason, Event, Outbound, Pulled, SendError, Target};
 use mcp_http_core::jsonrpc::RequestId;
 use mcp_http_core::version::Version;
 use mcp_http_tests::script::{
-    Call, Said, Script, Session, accepted, ask, batch, batch_calls, cancel, end, error_code, last_message,
-    messages, note, only_reject, question, result, resume, resume_status, session_of, streaming, told,
+    Call, Said, Script, Session, accepted, ask, assert_full, batch, batch_calls, cancel, end, error_code,
+    last_message, messages, note, notes, only_reject, question, result, resume, resume_status, session_of,
+    streaming, told,
 };
 
 const TICK: Duration = Duration::from_nanos(1);
@@ -260,5 +261,81 @@ fn x1_until_its_last_moment_a_shutdown_takes_what_leaves_nothing_behind() {
     s.advance(within);
     let after = s.modern_notice("x").admit();
     assert_eq!(told(only_reject(&after.actions, after.exchange)), (503, -32000, None));
+    s.finish();
+}
+
+/// A droppable note and its text.
+fn dropping(number: u32) -> Outbound {
+    match note(number) {
+        Outbound::Notice { method, params, .. } => Outbound::Notice { method, params, droppable: true },
+        other => other,
+    }
+}
+
+#[test]
+fn c9_who_reads_on_after_droppable_notes_went_misses_and_repeats_nothing_else() {
+    // Up to which the first reader takes, which one may be dropped, and what the second gets of four in a ring of three.
+    for (taken, droppable, second) in [(1, 1, &[2, 3, 4][..]), (1, 2, &[3, 4]), (2, 1, &[3, 4])] {
+        let mut s = Script::with(|config| config.ring_frames_max = 3);
+        let session = s.open();
+        let own = session_of(&session);
+        let send = |s: &mut Script, number| {
+            s.send(own, if number == droppable { dropping(number) } else { note(number) });
+        };
+        let get = s.listen(&session);
+        s.pull(get);
+        (1..=taken).for_each(|number| send(&mut s, number));
+        assert_eq!(messages(&s.pull(get)), notes(1..=taken));
+        s.gone(get);
+        (taken + 1..=4).for_each(|number| send(&mut s, number));
+        let again = s.listen(&session);
+        assert_eq!(messages(&s.pull(again)), notes(second.iter().copied()), "{taken} {droppable}");
+        s.gone(again);
+        s.finish();
+    }
+}
+
+#[test]
+fn c7_a_priming_event_stands_for_where_its_reader_began() {
+    let mut s = Script::new();
+    let session = s.open();
+    let first = s.listen(&session);
+    s.send(session_of(&session), note(1));
+    s.pull(first);
+    s.gone(first);
+    let second = s.listen(&session);
+    let began = s.pull(second).id(0);
+    s.send(session_of(&session), note(2));
+    s.pull(second);
+    s.gone(second);
+    let again = resume(&mut s, &session, &began);
+    assert_eq!(messages(&s.pull(again)), notes([2]));
+    s.gone(again);
+    s.finish();
+}
+
+#[test]
+fn r9_a_resume_that_makes_no_room_tells_no_sender() {
+    let mut s = Script::with(|config| config.ring_frames_max = 2);
+    let session = s.open();
+    let call = streaming(&mut s, &session, "1");
+    let last = s.pull(call.exchange);
+    assert_eq!(last.said(), []);
+    s.send(call.target(), note(1));
+    let began = s.pull_upto(call.exchange, 1).last_id();
+    s.send(call.target(), note(2));
+    s.send(call.target(), note(3));
+    assert_full(&mut s, call.target(), note(4));
+    let moved = s.get().with(&session.id).after(&began).admit();
+    let writable = Action::Writable { target: call.target() };
+    assert!(!moved.actions.contains(&writable), "{:?}", moved.actions);
+    let drawn = s.pull(moved.exchange);
+    assert_eq!((messages(&drawn), drawn.actions), (notes([2, 3]), vec![writable]));
+    s.send(call.target(), note(4));
+    s.answer(call, "{}");
+    s.pull(call.exchange);
+    s.flushed(call.exchange);
+    s.pull(moved.exchange);
+    s.flushed(moved.exchange);
     s.finish();
 }

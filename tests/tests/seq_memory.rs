@@ -11,7 +11,6 @@ use mcp_http_core::json::Json;
 use mcp_http_core::version::Version;
 use mcp_http_tests::script::{
     Call, Script, Session, ask, assert_full, batch, batch_calls, messages, note, notes, result, session_of,
-    streaming,
 };
 use seq_support::Course;
 
@@ -74,8 +73,12 @@ fn r14_an_answer_of_a_kibibyte_has_room_where_there_is_no_memory_and_one_byte_mo
 #[test]
 fn r14_last_frames_have_room_also_beyond_the_memory_there_is() {
     let mut s = Script::with(little);
-    let sessions = [s.open(), s.open()];
-    let calls = sessions.each_ref().map(|session| streaming(&mut s, session, "7"));
+    let calls = [s.open(), s.open()].map(|session| {
+        let call = s.call(&session, "7", "t");
+        // Not pulled: what a reader has taken would make room.
+        assert_eq!(s.send(call.target(), note(0)), call.stream());
+        call
+    });
     let full = taken_but(&mut s, 0);
     for call in calls {
         s.answer(call, "{}");
@@ -83,7 +86,8 @@ fn r14_last_frames_have_room_also_beyond_the_memory_there_is() {
     }
     for call in calls {
         let drawn = s.pull(call.exchange);
-        assert_eq!((messages(&drawn), drawn.pulled), (vec![ask::result_text("7", "{}")], Pulled::End));
+        let both = vec![ask::note_text(0), ask::result_text("7", "{}")];
+        assert_eq!((messages(&drawn), drawn.pulled), (both, Pulled::End));
         s.flushed(call.exchange);
     }
     s.flushed(full.exchange);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use intake_support::{post, sessions_on};
-use mcp_http_core::endpoint::{Action, Actions, Budget, Endpoint, Event, Frames};
+use mcp_http_core::endpoint::{Action, Actions, Budget, Endpoint, Event, Frames, Stats};
 use mcp_http_core::entropy::{Entropy, EntropyError};
 use mcp_http_core::intake::Kind;
 use mcp_http_core::json::Json;
@@ -134,4 +134,22 @@ fn frames_and_json_give_what_they_hold() {
     assert_eq!(Frames::new().as_slice(), [""; 0]);
     s.gone(get);
     s.finish();
+}
+
+/// R14: drained is who has nothing left of anything.
+#[test]
+fn r14_whatever_is_left_is_not_drained() {
+    let nothing = Stats::default();
+    assert!(nothing.is_drained());
+    for left in [
+        Stats { sessions: 1, ..nothing },
+        Stats { pending: 1, ..nothing },
+        Stats { exchanges: 1, ..nothing },
+        Stats { calls: 1, ..nothing },
+        Stats { streams: 1, ..nothing },
+        Stats { deadlines: 1, ..nothing },
+        Stats { buffered_bytes: 1, ..nothing },
+    ] {
+        assert!(!left.is_drained(), "{left:?}");
+    }
 }
