@@ -121,6 +121,7 @@ fn i1_an_entry_of_an_allow_list_can_match() {
     }
 }
 
+/// D9: what each connection may have pulled is in it.
 #[test]
 fn r8_the_ceiling_is_the_sum_of_what_each_limit_allows() {
     let mut config = Config::default();

@@ -273,3 +273,20 @@ fn r8_memory_that_others_lease_is_not_there_for_frames() {
     drop(lease);
     c.try_send(Target::Session(key), note(1)).expect("there is memory again");
 }
+
+/// D9: who has pulled frames holds them; once the ring lets go of them, the server's memory does not count them.
+#[test]
+fn d9_frames_that_were_pulled_and_left_their_ring_do_not_count() {
+    let mut c = Course::new(true, |_| {});
+    let (key, id) = c.open();
+    let get = c.admit("GET", Some(&id), String::new());
+    for number in 1..=2 {
+        c.try_send(Target::Session(key), note(number)).expect("there is room");
+    }
+    let (frames, pulled) = c.pull(get);
+    assert_eq!((frames.as_slice().len(), pulled), (3, Pulled::Idle), "the priming event and both");
+    let in_ring: usize = frames.as_slice()[1..].iter().map(|frame| frame.len()).sum();
+    assert_eq!(c.budget.buffered_bytes(), in_ring);
+    assert_eq!(c.endpoint.give_up_retained(in_ring), in_ring);
+    assert_eq!((c.budget.buffered_bytes(), frames.as_slice().len()), (0, 3));
+}

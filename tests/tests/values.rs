@@ -143,7 +143,6 @@ fn r14_whatever_is_left_is_not_drained() {
     assert!(nothing.is_drained());
     for left in [
         Stats { sessions: 1, ..nothing },
-        Stats { pending: 1, ..nothing },
         Stats { exchanges: 1, ..nothing },
         Stats { calls: 1, ..nothing },
         Stats { streams: 1, ..nothing },
