@@ -37,7 +37,13 @@ pub fn on(number: u32) -> bool {
 FAST_TIME, SLOW_TIME = 20, 300
 
 # Each takes half a second or more. They are run for mutants that no other test caught.
-SLOW = ["any_split", "every_short", "every_course", "scale_", "depth_costs", "time_is_linear", "random_schemas"]
+SLOW = ["any_split", "every_short", "every_course", "scale_", "depth_costs", "random_schemas"]
+
+# Measures time, which says nothing while other mutants run beside it.
+NEVER = ["--skip", "time_is_linear"]
+
+# The tests that are for a file, which are tried first: most mutants fall to them.
+NEAREST = {"core/src/h1/": ["h1_"], "core/src/intake/": ["intake_"], "core/src/endpoint/": ["seq_", "_found"]}
 
 # Bytes of memory that a mutant may take: some push without end.
 MEMORY = 4_000_000_000
@@ -244,44 +250,55 @@ def binaries():
 def run(mutants, results, files, *executables):
     wanted = of_files(json.loads(read(mutants))["together"], files)
     known = json.loads(read(results)) if os.path.exists(results) else {}
-    todo = queue.Queue()
-    for name, number in wanted.items():
-        if known.get(name, "missed") == "missed":
-            todo.put((name, number))
-    print(f"{len(wanted)} mutants, of which {todo.qsize()} are to be tried", flush=True)
-    lock = threading.Lock()
-
-    def work():
-        while True:
-            try:
-                name, number = todo.get_nowait()
-            except queue.Empty:
-                return
-            outcome = try_one(number, executables)
-            with lock:
-                known[name] = outcome
-                if outcome == "missed":
-                    print(f"missed: {name}", flush=True)
-                if len(known) % 50 == 0:
-                    write(results, json.dumps(known, indent=1, sort_keys=True))
-
-    threads = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", "2")))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    write(results, json.dumps(known, indent=1, sort_keys=True))
+    for try_one in (try_fast, try_slow):
+        todo = queue.Queue()
+        for name, number in wanted.items():
+            if known.get(name, "missed") == "missed":
+                todo.put((name, number))
+        print(f"{len(wanted)} mutants, of which {todo.qsize()} are to be tried", flush=True)
+        work = lambda: try_all(todo, try_one, executables, known, results)
+        threads = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", "2")))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        write(results, json.dumps(known, indent=1, sort_keys=True))
 
 
-def try_one(number, executables):
+LOCK = threading.Lock()
+
+
+def try_all(todo, try_one, executables, known, results):
+    while True:
+        try:
+            name, number = todo.get_nowait()
+        except queue.Empty:
+            return
+        outcome = try_one(name, number, executables)
+        with LOCK:
+            known[name] = outcome
+            if outcome == "missed":
+                print(f"missed: {name}", flush=True)
+            if len(known) % 50 == 0:
+                write(results, json.dumps(known, indent=1, sort_keys=True))
+
+
+def try_fast(name, number, executables):
     """What becomes of a mutant: the first test that fails, or that it takes too long, or that it is missed."""
-    skips = [word for slow in SLOW for word in ("--skip", slow)]
-    for filters, time in ((skips, FAST_TIME), (SLOW, SLOW_TIME)):
-        for executable in executables:
-            outcome = execute(number, [executable, *filters], time)
-            if outcome:
-                return outcome
-    return "missed"
+    skips = NEVER + [word for slow in SLOW for word in ("--skip", slow)]
+    nearest = [test for folder, tests in NEAREST.items() if name.startswith(folder) for test in tests]
+    return try_tests(number, executables, nearest + skips, FAST_TIME) or (
+        try_tests(number, executables, skips, FAST_TIME) if nearest else None
+    ) or "missed"
+
+
+def try_slow(_, number, executables):
+    return try_tests(number, executables, SLOW, SLOW_TIME) or "missed"
+
+
+def try_tests(number, executables, filters, time):
+    outcomes = (execute(number, [executable, *filters], time) for executable in executables)
+    return next((outcome for outcome in outcomes if outcome), None)
 
 
 def execute(number, command, time):

@@ -181,6 +181,20 @@ fn x3_every_session_is_counted_under_the_reason_it_went_for() {
     s.finish();
 }
 
+/// X3: how many sessions there are is known without the whole reading.
+#[test]
+fn x3_sessions_are_counted_as_they_come_and_go() {
+    let mut c = Course::new(true, |_| {});
+    let mut counts = vec![c.endpoint.sessions()];
+    let (_, id) = c.open();
+    counts.push(c.endpoint.sessions());
+    c.admit("POST", None, ask::initialize("1", "2025-11-25"));
+    counts.push(c.endpoint.sessions());
+    c.admit("DELETE", Some(&id), String::new());
+    counts.push(c.endpoint.sessions());
+    assert_eq!(counts, [0, 1, 2, 1]);
+}
+
 /// D1: the shard can be read from an id, and only that shard knows the session.
 #[test]
 fn d1_an_id_names_the_shard_that_knows_it() {
