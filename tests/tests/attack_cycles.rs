@@ -22,7 +22,7 @@ const THREADS: usize = 4;
 
 const VERSIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// With 4 MiB for all of them, 100 000 cycles allow 41 bytes for each: less than any record.
+/// L5: with 4 MiB for all of them, 100 000 cycles allow 41 bytes for each: less than any record.
 #[test]
 fn sessions_opened_and_deleted() {
     let cycles = size(3_000, 100_000);
@@ -53,7 +53,7 @@ fn cycle(addr: SocketAddr, cycles: usize) {
     });
 }
 
-/// Every kind of refusal in turn, beside a session that stays. Memory is read along the way as well: what grows
+/// L5: every kind of refusal in turn, beside a session that stays. Memory is read along the way as well: what grows
 /// with each refusal grows in each stretch.
 #[test]
 fn refusals_of_all_kinds() {

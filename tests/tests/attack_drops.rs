@@ -29,6 +29,7 @@ fn drops() -> usize {
 /// At a time.
 const THREADS: usize = 10;
 
+/// L5: wherever a connection breaks, its descriptor, its memory and its session are given back.
 #[test]
 fn connections_dropped_at_random_points() {
     let server = Everything::start(&["--confirm-timeout", "0.5", "--stream-retention", "0.2"]);

@@ -60,6 +60,7 @@ fn i2_several_lines_are_one_list_and_case_does_not_matter() {
     check(&["text/html", "APPLICATION/*"], JSON);
 }
 
+/// D7: this is how a client says that it would rather have an event stream.
 #[test]
 fn i2_a_preference_is_by_weight_then_by_order() {
     check(&["text/event-stream;q=0.9, application/json;q=0.8"], STREAM_FIRST);

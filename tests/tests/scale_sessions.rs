@@ -50,6 +50,7 @@ fn now_held(stats: Stats) -> [u64; 9] {
     [sessions, pending, offered, unconfirmed, exchanges, calls, streams, deadlines, buffered_bytes]
 }
 
+/// L6: whatever their number.
 #[test]
 fn idle_sessions_hold_one_record_and_one_deadline_each() {
     for &size in sizes() {
@@ -59,6 +60,7 @@ fn idle_sessions_hold_one_record_and_one_deadline_each() {
     }
 }
 
+/// L6: one more costs what one costs.
 #[test]
 fn one_more_does_the_same_at_every_size() {
     let mut first: Option<(Vec<String>, [u64; 9])> = None;
@@ -85,6 +87,7 @@ fn kind(action: &Action) -> String {
     text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()
 }
 
+/// L6: idle sessions cost nothing before their time.
 #[test]
 fn nothing_is_done_while_nothing_is_due() {
     for &size in sizes() {

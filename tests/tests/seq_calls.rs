@@ -92,6 +92,7 @@ fn c14_an_error_answer_alone_is_json_with_200() {
     s.finish();
 }
 
+/// D5: who reads only JSON gets the answer, and the notice is counted as dropped.
 #[test]
 fn c14_anything_before_the_answer_commits_to_sse() {
     for version in Version::HANDSHAKE {
