@@ -160,7 +160,7 @@ fn r8_frames_that_a_reader_has_taken_make_room_wherever_they_are() {
 #[test]
 fn r8_an_empty_stream_without_a_reader_is_passed_over() {
     let mut s = Script::with(little);
-    let (left, get) = reader(&mut s);
+    let (_, get) = reader(&mut s);
     s.gone(get);
     let (taken, taken_by) = reader(&mut s);
     let (wants, wanted_by) = reader(&mut s);
@@ -171,7 +171,6 @@ fn r8_an_empty_stream_without_a_reader_is_passed_over() {
     s.flushed(full.exchange);
     s.gone(taken_by);
     s.gone(wanted_by);
-    drop(left);
     s.finish();
 }
 
