@@ -1,5 +1,7 @@
 //! Which steps can be taken from a state: what a client, an application, a connection or the clock could do next.
 
+use std::collections::BTreeSet;
+
 use super::{After, Flow, Line, Model, Op, Phase, Place, Stream};
 
 impl Stream {
@@ -165,5 +167,31 @@ impl Model {
         if matches!(line, Line::Own(_)) {
             ops.push(Op::Get { s, after: After::Nothing });
         }
+    }
+
+    /// What those do next who read all there is and come back, once, to each stream that broke.
+    pub(super) fn reading(&self, came_back: &mut BTreeSet<Line>) -> Option<Op> {
+        for (x, exchange) in &self.exchanges {
+            match exchange.flow {
+                Flow::Open { idle: false } => return Some(Op::Pull { x: *x, all: true }),
+                Flow::Whole | Flow::Ended => return Some(Op::Flushed { x: *x }),
+                Flow::Waiting | Flow::Open { idle: true } => {}
+            }
+        }
+        let broken = self.lines.iter().filter(|(_, stream)| stream.carrier.is_none());
+        for (line, stream) in broken.filter(|(_, stream)| self.routed(stream.s).is_some()) {
+            let after = match line {
+                Line::Own(_) => Some(After::Nothing),
+                Line::Call(_) => stream.places(*line).last().map(|place| After::Event(*place)),
+            };
+            if let Some(after) = after.filter(|_| came_back.insert(*line)) {
+                return Some(Op::Get { s: stream.s, after });
+            }
+        }
+        None
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.shutdown.is_some()
     }
 }

@@ -1,6 +1,7 @@
 //! Breadth-first over every sequence of steps: the model is copied for each step, the endpoint, which cannot be,
-//! repeats the steps that led there. States that the model's key makes equal are taken once, and each is also shut
-//! down, to see that nothing is left (R14). What is kept of a state is in `graph`.
+//! repeats the steps that led there. States that the model's key makes equal are taken once. Every step is followed
+//! by an end, to see that nothing is left (R14), and, where it leads to a state that is known, that the endpoint is in
+//! that state too. What is kept of a state is in `graph`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -122,12 +123,24 @@ impl Search<'_> {
                 if key == start.key {
                     // Nothing has changed: the next step can be taken from here.
                     at = Some((rig, model));
-                } else if !graph.has(key) && here.insert(key) {
-                    grown.new.push((key, number as u32, op));
-                    if let Err(why) = drain(&mut rig, model) {
-                        panic!("{:?}\n{}\nand then, draining: {why}", self.rules, start.story(op));
+                } else {
+                    let is_new = !graph.has(key) && here.insert(key);
+                    if is_new {
+                        grown.new.push((key, number as u32, op));
+                    }
+                    if let Err(why) = end(&mut rig, model, !is_new) {
+                        panic!("{:?}\n{}\nand then, to the end: {why}", self.rules, start.story(op));
                     }
                 }
+            }
+            if let Some((mut rig, model)) = at
+                && let Err(why) = end(&mut rig, model, true)
+            {
+                panic!(
+                    "{:?}\n{}\nthen every step that changes nothing, and then, to the end: {why}",
+                    self.rules,
+                    start.story_of_all()
+                );
             }
             grown.edges.push(to);
         }
@@ -166,24 +179,35 @@ impl Start<'_> {
     }
 
     fn story(&self, last: Op) -> String {
+        format!("{}  {last:?} -> ?", self.story_of_all())
+    }
+
+    fn story_of_all(&self) -> String {
         let line = |(op, now, outcome): &Step| format!("  {op:?} -> {now} s, {outcome:?}\n");
-        format!("{}  {last:?} -> ?", self.path.iter().map(line).collect::<String>())
+        self.path.iter().map(line).collect()
     }
 }
 
-/// Shuts down, lets all time go by, and looks that nothing is left (R14).
-fn drain(rig: &mut Rig, mut model: Model) -> Result<(), String> {
-    let mut op = Op::Shutdown;
-    for _ in 0..100 {
+/// Shuts down, lets all time go by, and looks that nothing is left (R14). A state that is new is left so that nobody
+/// reads any more; what it holds shows when it is gone on from. Of a state that is known, only this shows whether the
+/// endpoint too came to the same: everybody reads, and comes back to what broke.
+fn end(rig: &mut Rig, mut model: Model, read: bool) -> Result<(), String> {
+    let mut trace = String::new();
+    let mut asked = BTreeSet::new();
+    for _ in 0..200 {
+        let reading = if read { model.reading(&mut asked) } else { None };
+        let op = match reading {
+            Some(op) => op,
+            None if !model.is_shutting_down() => Op::Shutdown,
+            None if model.next_deadline().is_some() => Op::Wait,
+            None => return rig.check_drained().map_err(|why| format!("{trace}\n{why}")),
+        };
         let outcome = model.step(op);
+        trace.push_str(&format!("\n  {op:?} -> {} s", model.now()));
         let taken = rig.step(op, model.now(), &outcome).and_then(|()| rig.compare(&model));
-        taken.map_err(|why| format!("{op:?} -> {} s: {why}", model.now()))?;
-        if model.next_deadline().is_none() {
-            break;
-        }
-        op = Op::Wait;
+        taken.map_err(|why| format!("{trace}: {why}"))?;
     }
-    rig.check_drained()
+    Err(format!("{trace}\nR14: it does not end"))
 }
 
 /// How far a search goes: what the environment says, else `usual`.

@@ -38,7 +38,8 @@ impl Stream {
             let was_taken = self.frames.first().is_some_and(|first| first.at <= taken);
             let spare = self.frames.iter().position(|frame| frame.droppable && frame.at > taken);
             match (was_taken, spare, self.carrier) {
-                (false, Some(spare), _) if !droppable => {
+                // Choice: where nobody reads, the newer of two notices that nobody has to have is kept.
+                (false, Some(spare), carrier) if !droppable || carrier.is_none() => {
                     self.frames.remove(spare);
                     *dropped += 1;
                 }
