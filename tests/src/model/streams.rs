@@ -29,8 +29,8 @@ impl Stream {
         self.frames.push(Frame { at: self.made, text, droppable });
     }
 
-    /// Room for one more. What its reader took goes first, then a notice that nobody has to have, and be it the new
-    /// one, then, where nobody reads, the oldest.
+    /// Room for one more. What its reader took goes first, then a notice that nobody has to have, then, where nobody
+    /// reads, the oldest.
     fn make_room(&mut self, frames_max: usize, droppable: bool, dropped: &mut u64) -> bool {
         while self.frames.len() >= frames_max {
             // Who comes back may have lost even what was taken.
@@ -166,6 +166,11 @@ impl Model {
     pub(super) fn end_own_stream(&mut self, line: Line, retry: bool, out: &mut Outcome) {
         let Some(x) = self.lines.get(&line).and_then(|stream| stream.carrier) else { return };
         self.take_all(line, x);
+        // In a shutdown nobody can come back to it.
+        if let Some(stream) = self.lines.get_mut(&line).filter(|_| retry) {
+            stream.lost = stream.made;
+            stream.frames.clear();
+        }
         self.release(line, x, out);
         if let Some(exchange) = self.exchanges.get_mut(&x).filter(|_| retry) {
             exchange.own.push(Shown { id: None, what: What::Retry });
