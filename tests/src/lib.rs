@@ -1,4 +1,5 @@
 //! What the tests share.
+#![doc = include_str!("../../PROOF.md")]
 
 pub mod model;
 pub mod script;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_http_core::endpoint::{Action, DiscardReason, EndReason, SendError, Target};
 use mcp_http_core::version::Version;
-use mcp_http_tests::script::{Script, ask, note, only_reject, told};
+use mcp_http_tests::script::{Script, ask, messages, note, only_reject, progress, told};
 
 /// A sender that was told to wait must hear of the room that a resume makes: the new reader is past the frame that
 /// was in the way, has nothing to take, and so nothing else would ever wake the sender.
@@ -82,5 +82,23 @@ fn i13_a_call_of_an_unknown_session_has_its_id_echoed() {
     let call = s.post(ask::request("2", "slow")).with(&opening.id).admit();
     let refused = told(only_reject(&call.actions, call.exchange));
     assert_eq!(refused, (404, -32001, Some("2".into())));
+    s.finish();
+}
+
+/// R6: a notice that was read, and is left out for want of room, takes nothing with it that was not read. No fault of
+/// the endpoint's was ever found here; one that was planted got past every search that did not read to the end.
+#[test]
+fn r6_what_is_left_out_behind_the_cursor_takes_nothing_else_with_it() {
+    let mut s = Script::with(|config| config.ring_frames_max = 2);
+    let session = s.open();
+    let own = Target::Session(session.key);
+    let get = s.get().with(&session.id).admit().exchange;
+    s.send(own, progress(1));
+    assert_eq!(messages(&s.pull(get)), [ask::progress_text(1)]);
+    s.gone(get);
+    s.send(own, note(1));
+    s.send(own, note(2));
+    let get = s.get().with(&session.id).admit().exchange;
+    assert_eq!(messages(&s.pull(get)), [ask::note_text(1), ask::note_text(2)]);
     s.finish();
 }

@@ -1,7 +1,11 @@
 //! Every short sequence of what can happen to a few sessions and three exchanges, against the reference model (R1
-//! to R14). `EXHAUSTIVE_STATES` sets how many states are looked at from each beginning.
+//! to R14). `EXHAUSTIVE_STATES` sets how many states are looked at from each beginning; with `--nocapture` it is told
+//! how many there were, and how deep. Together with `exhaustive_world` these are a million.
 
 use mcp_http_tests::model::{Model, Op, Rules, Search, bound};
+
+/// From each of six beginnings.
+const STATES: usize = 60_000;
 
 fn rules(sessions_max: usize) -> Rules {
     Rules {
@@ -25,14 +29,17 @@ const SECOND: [Op; 3] = [Op::Initialize { lucky: true }, Op::Accept { c: 1 }, Op
 
 /// `alive` bounds the sessions that there are at a time, `sessions_max` those that have a place.
 fn search(sessions_max: usize, alive: usize, start: &[&[Op]]) {
+    let states_max = bound("EXHAUSTIVE_STATES", STATES);
     let search = Search {
         rules: rules(sessions_max),
         ops: &|model: &Model| model.session_ops(alive, 3),
         start: start.concat(),
         depth: usize::MAX,
-        states_max: bound("EXHAUSTIVE_STATES", 1_500, 30_000),
+        states_max,
     };
-    println!("{sessions_max} places, {alive} sessions, after {start:?}: {:?}", search.run());
+    let found = search.run();
+    println!("{sessions_max} places, {alive} sessions, after {start:?}: {found:?}");
+    assert!(found.complete || found.states >= states_max, "{found:?}");
 }
 
 #[test]

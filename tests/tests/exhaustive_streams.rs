@@ -23,7 +23,7 @@ fn rules(primes: bool) -> Rules {
 const OPEN: [Op; 3] = [Op::Initialize { lucky: true }, Op::Accept { c: 0 }, Op::Flushed { x: 0 }];
 
 fn search(what: &str, line: Line, more: &[Op]) {
-    let depth = bound("EXHAUSTIVE_DEPTH", 8, 11);
+    let depth = bound("EXHAUSTIVE_DEPTH", 10);
     for primes in [true, false] {
         let ops = |model: &Model| model.stream_ops(line, 3);
         let start = [&OPEN[..], more].concat();

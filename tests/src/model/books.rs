@@ -54,7 +54,7 @@ impl Books {
                 self.calls.remove(&c);
                 self.full.remove(&Line::Call(c));
             }
-            Op::Say { to, .. } if outcome.sent == Some(Sent::Full) => {
+            Op::Say { to, .. } | Op::Ask { to } if outcome.sent == Some(Sent::Full) => {
                 self.full.insert(to);
             }
             Op::Pull { x, .. } => {
@@ -86,7 +86,7 @@ impl Books {
                 self.calls.insert(*c, *s);
                 self.named(*s).and(self.moved(*x, &[Course::Waiting], Course::Waiting))
             }
-            Act::DeliverNotice { x, s, m } => {
+            Act::DeliverNotice { x, s, m } | Act::DeliverReply { x, s, m, .. } => {
                 self.messages.insert(*m);
                 self.named(*s).and(self.moved(*x, &[Course::Waiting], Course::Waiting))
             }

@@ -34,13 +34,15 @@ impl Model {
         }
         for (x, exchange) in &self.exchanges {
             match (exchange.flow, exchange.carries) {
-                (Flow::Waiting, Carries::Line(_)) => dues.push((exchange.at, Due::Commit(*x))),
+                (Flow::Waiting, Carries::Line(_)) if !exchange.json_only => {
+                    dues.push((exchange.at, Due::Commit(*x)))
+                }
                 (Flow::Open { .. }, Carries::Line(_)) => dues.push((exchange.at, Due::Comment(*x))),
                 _ => {}
             }
         }
         for (line, stream) in &self.lines {
-            if let Some(broke) = self.retires(*line, stream) {
+            if let Some(broke) = Self::retires(stream) {
                 dues.push((broke + self.rules.retention, Due::Retire(*line)));
             }
         }
@@ -52,12 +54,8 @@ impl Model {
     }
 
     /// Since when the stream is kept only for a resume.
-    pub(super) fn retires(&self, line: Line, stream: &Stream) -> Option<Secs> {
-        let is_idle = match line {
-            Line::Call(_) => stream.finished,
-            Line::Own(_) => !stream.frames.is_empty(),
-        };
-        stream.broke.filter(|_| is_idle && stream.carrier.is_none())
+    pub(super) fn retires(stream: &Stream) -> Option<Secs> {
+        stream.broke.filter(|_| stream.carrier.is_none() && !stream.abandoned)
     }
 
     /// When something happens by itself.
@@ -73,7 +71,7 @@ impl Model {
             self.now = self.now.max(at);
             match due {
                 Due::Session(s) => self.session_is_due(s, out),
-                Due::Commit(x) => self.commit_to_stream(x, out),
+                Due::Commit(x) => self.commit_in_silence(x, out),
                 Due::Comment(x) => self.comment(x, out),
                 Due::Retire(line) => self.retire(line),
                 Due::FailCalls => self.fail_calls(out),
@@ -95,6 +93,14 @@ impl Model {
         }
     }
 
+    /// Silence turned a response into a stream: something has to show that somebody is there.
+    fn commit_in_silence(&mut self, x: Xid, out: &mut Outcome) {
+        self.commit_to_stream(x, out);
+        if let Some(exchange) = self.exchanges.get_mut(&x).filter(|exchange| exchange.own.is_empty()) {
+            exchange.own.push(Shown { id: None, what: What::Comment });
+        }
+    }
+
     fn comment(&mut self, x: Xid, out: &mut Outcome) {
         let next = self.now + self.rules.comment_every;
         let Some(exchange) = self.exchanges.get_mut(&x) else { return };
@@ -108,14 +114,16 @@ impl Model {
 
     fn retire(&mut self, line: Line) {
         match line {
-            Line::Call(_) => {
-                let stream = self.lines.remove(&line);
-                self.retired = stream.and_then(|stream| Some((line, *stream.shown.last()?)));
+            Line::Call(_) if self.lines.get(&line).is_some_and(|stream| stream.finished) => {
+                self.drop_line(line)
             }
-            Line::Own(_) => {
+            Line::Call(_) | Line::Own(_) => {
                 if let Some(stream) = self.lines.get_mut(&line) {
                     stream.lost = stream.made;
                     stream.frames.clear();
+                    // The call goes on; what it sends goes nowhere.
+                    stream.abandoned = matches!(line, Line::Call(_));
+                    stream.broke = None;
                 }
             }
         }

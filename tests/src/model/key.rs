@@ -1,17 +1,16 @@
 //! The state of a model as a number that is equal for states with the same futures: names by their rank, times
 //! from now, texts left out.
 
-use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 
-use super::{Carries, Flow, Line, Model, Phase, Secs, Stream, What};
+use super::{Carries, Flow, Line, Model, Next, Phase, Secs, Stream, What};
 
 impl Model {
     /// The number. Two states with the same number lead to the same, step by step.
     #[must_use]
     pub fn key(&self) -> u128 {
         let mut words: Vec<u64> = vec![
-            u64::from(self.retired.is_some()),
+            u64::from(self.retired.is_some()) << 3 | self.stale(),
             self.sessions.len() as u64,
             self.exchanges.len() as u64,
             self.calls.len() as u64,
@@ -30,10 +29,24 @@ impl Model {
                 u64::from(call.id),
             ]);
         }
+        for (s, line) in self.asked.values() {
+            words.extend([self.rank_of_session(*s), self.rank_of_line(*line)]);
+        }
+        words.push(u64::MAX);
         for (line, stream) in &self.lines {
             self.write_stream(*line, stream, &mut words);
         }
         digest(&words)
+    }
+
+    /// Whether there are names of what is over, for those who use them too late.
+    fn stale(&self) -> u64 {
+        let is_over = |next: u32, is_there: bool| u64::from(next > 0 && !is_there);
+        let last = |next: u32| next.wrapping_sub(1);
+        let Next { x, s, q, .. } = self.next;
+        is_over(x, self.exchanges.contains_key(&last(x)))
+            | is_over(s, self.sessions.contains_key(&last(s))) << 1
+            | is_over(q, self.asked.contains_key(&last(q))) << 2
     }
 
     fn write_sessions(&self, words: &mut Vec<u64>) {
@@ -69,7 +82,8 @@ impl Model {
                 _ => 0,
             };
             let s = exchange.s.map_or(0, |s| 1 + self.rank_of_session(s));
-            words.extend([carries, of, flow, waits, s, u64::from(exchange.half)]);
+            words.extend([carries, of, flow, waits, s]);
+            words.push(u64::from(exchange.json_only) << 1 | u64::from(exchange.half));
             words.extend(exchange.own.iter().map(|frame| match frame.what {
                 What::Priming => 1,
                 What::Message(_) => 2,
@@ -85,9 +99,7 @@ impl Model {
             Line::Call(_) => 1,
             Line::Own(_) => 2,
         };
-        let broke = self
-            .retires(line, stream)
-            .map_or(u64::from(stream.broke.is_some()), |broke| 2 + self.now - broke);
+        let broke = Self::retires(stream).map_or(u64::from(stream.abandoned), |broke| 2 + self.now - broke);
         words.extend([
             kind,
             self.rank_of_session(stream.s),
@@ -133,13 +145,35 @@ impl Model {
 }
 
 fn digest(words: &[u64]) -> u128 {
-    let half = |seed: u64| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(seed);
-        for word in words {
-            hasher.write_u64(*word);
+    let mut mix = Mix::default();
+    words.iter().for_each(|word| mix.write_u64(*word));
+    mix.state
+}
+
+/// A fast hash of whole words. Each step is reversible, so that what differs goes on to differ.
+pub(super) struct Mix {
+    state: u128,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Mix { state: 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d }
+    }
+}
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.state as u64
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for bytes in bytes.chunks(8) {
+            self.write_u64(bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.state = (self.state ^ u128::from(word)).wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645);
+        self.state ^= self.state >> 67;
+    }
 }

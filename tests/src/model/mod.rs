@@ -2,15 +2,17 @@
 //! deadline worked out anew from what there is. It says what each step must lead to (`step`), and what then
 //! exists. Written from the rules and not from the endpoint, so that the two can disagree.
 //!
-//! What it is not: it knows no bytes but the texts of messages, no memory limits, no batches, no requests to the
-//! client, no other era. `rig` puts the real endpoint through the same steps and speaks the same words.
+//! What it is not: it knows no bytes but the texts of messages, no memory limits, no batches, no other era. `rig` puts the real endpoint through the same steps and speaks the same words.
 //!
 //! Where the rules leave a choice it follows the endpoint; each such place says `Choice`.
 
+mod asks;
 mod books;
 mod clock;
+mod graph;
 mod key;
 mod ops;
+mod requests;
 mod rig;
 mod search;
 mod sessions;
@@ -22,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use rig::{Rig, config};
 pub use search::{Found, Search, bound};
 pub use words::{
-    Act, After, Cid, Drew, Line, Mid, Op, Outcome, Place, Rules, Secs, Sent, Shown, Sid, Text, What, Xid,
+    Act, After, Cid, Drew, Line, Mid, Op, Outcome, Place, Qid, Rules, Secs, Sent, Shown, Sid, Text, What, Xid,
 };
 
 /// Everything there is.
@@ -37,6 +39,8 @@ pub struct Model {
     lines: BTreeMap<Line, Stream>,
     /// Notices that the application did not take yet.
     messages: BTreeMap<Mid, Xid>,
+    /// Requests to clients that were not replied to, and the streams they went on.
+    asked: BTreeMap<Qid, (Sid, Line)>,
     /// A place that a client could name on a call's stream that is not kept any more.
     retired: Option<Place>,
     shutdown: Option<Shutdown>,
@@ -73,6 +77,8 @@ struct Exchange {
     s: Option<Sid>,
     carries: Carries,
     flow: Flow,
+    /// The client reads nothing but JSON.
+    json_only: bool,
     /// The peer shut its write side.
     half: bool,
     /// Frames of this exchange alone, which go before those of its stream.
@@ -125,8 +131,10 @@ struct Stream {
     carrier: Option<Xid>,
     /// There will be no more frames.
     finished: bool,
-    /// When it lost its carrier; `None` before it had one.
+    /// When it lost its carrier; `None` before it had one, and of a standalone one when its retention is over.
     broke: Option<Secs>,
+    /// No client can come back to it: it broke before it bore an id, or its retention is over.
+    abandoned: bool,
     /// A sender was told `Full`.
     full: bool,
     /// Places that a client could name.
@@ -154,6 +162,7 @@ struct Next {
     s: Sid,
     c: Cid,
     m: Mid,
+    q: Qid,
     said: u32,
 }
 
@@ -188,6 +197,7 @@ impl Model {
             calls: BTreeMap::new(),
             lines: BTreeMap::new(),
             messages: BTreeMap::new(),
+            asked: BTreeMap::new(),
             retired: None,
             shutdown: None,
             next: Next::default(),
@@ -201,7 +211,9 @@ impl Model {
         let mut out = Outcome::default();
         match op {
             Op::Initialize { lucky } => self.initialize(lucky, &mut out),
-            Op::Call { s, id } => self.post_call(s, id, &mut out),
+            Op::Call { s, id } => self.post_call(s, id, false, &mut out),
+            Op::CallJson { s, id } => self.post_call(s, id, true, &mut out),
+            Op::Reply { s, q } => self.post_reply(s, q, &mut out),
             Op::Notice { s } => self.post_notice(s, &mut out),
             Op::Cancelled { s, id } => self.post_cancelled(s, id, &mut out),
             Op::Get { s, after } => self.get(s, after, &mut out),
@@ -211,6 +223,7 @@ impl Model {
             Op::Refuse { c } => self.refuse(c, &mut out),
             Op::Answer { c } => self.answer(c, &mut out),
             Op::Say { to, droppable } => self.say(to, droppable, &mut out),
+            Op::Ask { to } => self.ask(to, &mut out),
             Op::Polling { c } => self.close_for_polling(c, &mut out),
             Op::Fail { s } | Op::EndSession { s } => self.end_by_application(s, &mut out),
             Op::Taken { m } => self.taken(m, &mut out),
@@ -276,7 +289,8 @@ impl Model {
         let x = self.next.x;
         self.next.x += 1;
         let at = self.now + self.rules.sse_commit_after;
-        self.exchanges.insert(x, Exchange { s, carries, flow, half: false, own: Vec::new(), at });
+        self.exchanges
+            .insert(x, Exchange { s, carries, flow, json_only: false, half: false, own: Vec::new(), at });
         x
     }
 

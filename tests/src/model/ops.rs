@@ -1,6 +1,17 @@
 //! Which steps can be taken from a state: what a client, an application, a connection or the clock could do next.
 
-use super::{After, Flow, Line, Model, Op, Phase, Place};
+use std::collections::BTreeSet;
+
+use super::{After, Flow, Line, Model, Op, Phase, Place, Stream};
+
+impl Stream {
+    /// Where a client could come back to: after what is kept, and after the last that is not.
+    fn places(&self, line: Line) -> Vec<Place> {
+        let evicted = self.shown.iter().filter(|at| **at < self.lost).max();
+        let kept = self.shown.iter().filter(|at| **at >= self.lost);
+        evicted.into_iter().chain(kept).map(|at| (line, *at)).collect()
+    }
+}
 
 impl Model {
     /// Steps in the life of sessions, while there are at most so many sessions and exchanges at a time. Streams
@@ -41,6 +52,40 @@ impl Model {
         ops.extend(self.messages.keys().map(|m| Op::Taken { m: *m }));
         self.connections(&mut ops);
         ops
+    }
+
+    /// All steps there are, in the life of sessions and on every stream.
+    #[must_use]
+    pub fn world_ops(&self, sessions_max: usize, exchanges_max: usize) -> Vec<Op> {
+        let mut ops = self.session_ops(sessions_max, exchanges_max);
+        let lines = self.lines.keys().copied().filter(|line| match line {
+            Line::Call(c) => self.calls.contains_key(c),
+            Line::Own(s) => self.routed(*s).is_some(),
+        });
+        for line in lines {
+            ops.extend([Op::Say { to: line, droppable: true }, Op::Ask { to: line }]);
+        }
+        for (x, exchange) in &self.exchanges {
+            if exchange.flow == (Flow::Open { idle: false }) {
+                ops.push(Op::Pull { x: *x, all: false });
+            }
+        }
+        if self.exchanges.len() < exchanges_max {
+            self.more_requests(&mut ops);
+        }
+        ops
+    }
+
+    fn more_requests(&self, ops: &mut Vec<Op>) {
+        for s in self.sessions.keys().copied() {
+            ops.push(Op::CallJson { s, id: 2 });
+            let answered = self.next.q.checked_sub(1).filter(|q| !self.asked.contains_key(q));
+            ops.extend(self.asked.keys().copied().chain(answered).map(|q| Op::Reply { s, q }));
+        }
+        for (line, stream) in &self.lines {
+            let after = |place| Op::Get { s: stream.s, after: After::Event(place) };
+            ops.extend(stream.places(*line).into_iter().map(after));
+        }
     }
 
     fn requests(&self, ops: &mut Vec<Op>) {
@@ -114,11 +159,7 @@ impl Model {
         let Some(s) = self.sessions.keys().next().copied() else { return };
         let mut places: Vec<Place> = Vec::new();
         match self.lines.get(&line) {
-            Some(stream) => {
-                let evicted = stream.shown.iter().filter(|at| **at < stream.lost).max();
-                let kept = || stream.shown.iter().filter(|at| **at >= stream.lost);
-                places.extend(evicted.into_iter().chain(kept()).map(|at| (line, *at)));
-            }
+            Some(stream) => places.extend(stream.places(line)),
             None => places.extend(self.retired),
         }
         ops.extend(places.into_iter().map(|place| Op::Get { s, after: After::Event(place) }));
@@ -126,5 +167,31 @@ impl Model {
         if matches!(line, Line::Own(_)) {
             ops.push(Op::Get { s, after: After::Nothing });
         }
+    }
+
+    /// What those do next who read all there is and come back, once, to each stream that broke.
+    pub(super) fn reading(&self, came_back: &mut BTreeSet<Line>) -> Option<Op> {
+        for (x, exchange) in &self.exchanges {
+            match exchange.flow {
+                Flow::Open { idle: false } => return Some(Op::Pull { x: *x, all: true }),
+                Flow::Whole | Flow::Ended => return Some(Op::Flushed { x: *x }),
+                Flow::Waiting | Flow::Open { idle: true } => {}
+            }
+        }
+        let broken = self.lines.iter().filter(|(_, stream)| stream.carrier.is_none());
+        for (line, stream) in broken.filter(|(_, stream)| self.routed(stream.s).is_some()) {
+            let after = match line {
+                Line::Own(_) => Some(After::Nothing),
+                Line::Call(_) => stream.places(*line).last().map(|place| After::Event(*place)),
+            };
+            if let Some(after) = after.filter(|_| came_back.insert(*line)) {
+                return Some(Op::Get { s: stream.s, after });
+            }
+        }
+        None
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.shutdown.is_some()
     }
 }

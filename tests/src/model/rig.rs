@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::Request;
 use mcp_http_core::answer::{Head, Response};
 use mcp_http_core::config::Config;
 use mcp_http_core::endpoint::{
@@ -14,15 +13,16 @@ use mcp_http_core::endpoint::{
 };
 use mcp_http_core::entropy::{Entropy, EntropyError};
 use mcp_http_core::h1::Body;
-use mcp_http_core::intake::{Admitted, Intake, Verdict};
+use mcp_http_core::intake::Intake;
 use mcp_http_core::json::Json;
 use mcp_http_core::session_id::{SessionId, ShardId};
 use mcp_http_core::time::Timestamp;
 use mcp_http_core::version::Version;
 
 use super::books::Books;
-use super::{Act, After, Drew, Line, Model, Op, Outcome, Place, Rules, Secs, Sent, Shown, Text, What, Xid};
-use crate::script::{Frame, Said, ask, note, progress, result};
+use super::requests::Judged;
+use super::{Act, Drew, Line, Model, Op, Outcome, Place, Rules, Secs, Sent, Shown, Text, What, Xid};
+use crate::script::{Frame, Said, note, progress, question, result};
 
 /// The configuration that these rules are of.
 #[must_use]
@@ -48,16 +48,19 @@ pub struct Rig {
     rules: Rules,
     endpoint: Endpoint,
     budget: Arc<Budget>,
-    intake: Intake,
+    config: Arc<Config>,
+    pub(super) intake: Intake,
+    pub(super) judged: Arc<Judged>,
     lucky: Arc<AtomicBool>,
     now: Secs,
     exchanges: Vec<ExchangeId>,
-    sessions: Vec<(SessionKey, SessionId)>,
+    pub(super) sessions: Vec<(SessionKey, SessionId)>,
     calls: Vec<CallId>,
     messages: Vec<MessageId>,
     said: u32,
+    asked: u64,
     /// The latest id that stands for a place, and all that were seen.
-    ids: BTreeMap<Place, String>,
+    pub(super) ids: BTreeMap<Place, String>,
     places: BTreeMap<String, (Place, Option<Text>)>,
     books: Books,
 }
@@ -84,13 +87,25 @@ impl Rig {
     /// An endpoint with nothing in it.
     #[must_use]
     pub fn new(rules: &Rules, intake: &Intake, config: &Arc<Config>) -> Self {
+        Rig::with(rules, intake, config, Arc::default())
+    }
+
+    /// Another endpoint with nothing in it. What was judged once is not judged again, by either.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Rig::with(&self.rules, &self.intake, &self.config, self.judged.clone())
+    }
+
+    fn with(rules: &Rules, intake: &Intake, config: &Arc<Config>, judged: Arc<Judged>) -> Self {
         let (lucky, budget) = (Arc::new(AtomicBool::new(true)), Arc::new(Budget::new()));
         let entropy = Box::new(Counting { lucky: lucky.clone(), drawn: 0 });
         Rig {
             rules: rules.clone(),
             endpoint: Endpoint::new(config.clone(), budget.clone(), ShardId(0), entropy),
             budget,
+            config: config.clone(),
             intake: intake.clone(),
+            judged,
             lucky,
             now: 0,
             exchanges: Vec::new(),
@@ -98,6 +113,7 @@ impl Rig {
             calls: Vec::new(),
             messages: Vec::new(),
             said: 0,
+            asked: 0,
             ids: BTreeMap::new(),
             places: BTreeMap::new(),
             books: Books::default(),
@@ -170,18 +186,20 @@ impl Rig {
         match op {
             Op::Initialize { .. }
             | Op::Call { .. }
+            | Op::CallJson { .. }
+            | Op::Reply { .. }
             | Op::Notice { .. }
             | Op::Cancelled { .. }
             | Op::Get { .. }
             | Op::Delete { .. }
             | Op::Again { .. } => {
                 self.lucky.store(op != Op::Initialize { lucky: false }, Ordering::Relaxed);
-                let admitted = self.admitted(op)?;
+                let admitted = self.request(op)?;
                 let exchange = self.endpoint.admit(admitted, None, now, &mut out);
                 self.books.admitted(self.exchanges.len() as Xid);
                 self.exchanges.push(exchange);
             }
-            Op::Accept { .. } | Op::Refuse { .. } | Op::Answer { .. } | Op::Say { .. } => {
+            Op::Accept { .. } | Op::Refuse { .. } | Op::Answer { .. } | Op::Say { .. } | Op::Ask { .. } => {
                 let (target, message) = self.outbound(op);
                 outcome.sent = Some(sent(&self.endpoint.send(target, message, now, &mut out))?);
             }
@@ -238,18 +256,26 @@ impl Rig {
                 (target, result(&format!(r#"{{"n":{n}}}"#)))
             }
             Op::Say { to, droppable } => {
-                let target = match to {
-                    Line::Call(c) => call(c),
-                    Line::Own(s) => Target::Session(self.sessions[s as usize].0),
-                };
                 self.said += 1;
-                (target, if droppable { progress(n) } else { note(n) })
+                (self.target(to), if droppable { progress(n) } else { note(n) })
+            }
+            Op::Ask { to } => {
+                let q = self.asked;
+                self.asked += 1;
+                (self.target(to), question(q))
             }
             other => panic!("nothing to send: {other:?}"),
         }
     }
 
-    fn version(&self) -> Version {
+    fn target(&self, line: Line) -> Target {
+        match line {
+            Line::Call(c) => Target::Call(self.calls[c as usize]),
+            Line::Own(s) => Target::Session(self.sessions[s as usize].0),
+        }
+    }
+
+    pub(super) fn version(&self) -> Version {
         if self.rules.primes { Version::V2025_11_25 } else { Version::V2025_06_18 }
     }
 
@@ -272,42 +298,6 @@ impl Rig {
             self.translate(&mut out, &mut outcome)?;
         }
         Err(String::from("R9: time does not go by"))
-    }
-
-    fn admitted(&self, op: Op) -> Result<Admitted, String> {
-        let version = self.version().name();
-        let (method, s, body) = match op {
-            Op::Initialize { .. } => ("POST", None, ask::initialize("1", version)),
-            Op::Again { s } => ("POST", Some(s), ask::initialize("1", version)),
-            Op::Call { s, id } => ("POST", Some(s), ask::request(&id.to_string(), "slow")),
-            Op::Notice { s } => ("POST", Some(s), ask::notice("notifications/x")),
-            Op::Cancelled { s, id } => ("POST", Some(s), ask::cancelled(&id.to_string())),
-            Op::Get { s, .. } => ("GET", Some(s), String::new()),
-            Op::Delete { s } => ("DELETE", Some(s), String::new()),
-            other => panic!("no request: {other:?}"),
-        };
-        let mut head = Request::builder().method(method).uri("/mcp").header("host", "localhost");
-        head = match method {
-            "POST" => head.header("content-type", "application/json"),
-            _ => head.header("accept", "text/event-stream"),
-        };
-        if let Some(s) = s {
-            head = head.header("mcp-session-id", self.sessions[s as usize].1.as_bytes());
-        }
-        match op {
-            Op::Get { after: After::Bad, .. } => head = head.header("last-event-id", "nobodys"),
-            Op::Get { after: After::Event(place), .. } => {
-                let id = self.ids.get(&place).ok_or_else(|| format!("no id was seen for {place:?}"))?;
-                head = head.header("last-event-id", id);
-            }
-            _ => {}
-        }
-        let parts = head.body(()).map_err(|error| error.to_string())?.into_parts().0;
-        match self.intake.head(&parts) {
-            Verdict::Admit(admitted) => Ok(admitted),
-            Verdict::Body(needs) => needs.body(body.into()).map_err(|reject| format!("{reject:?}")),
-            other => Err(format!("{other:?}")),
-        }
     }
 
     /// Frames in the model's words. An id stands for the place where the model expects it, and may then never
@@ -374,9 +364,12 @@ impl Rig {
                         self.calls.push(*call);
                         Act::DeliverCall { x, s, c: self.c(call)? }
                     }
-                    Delivery::Notice { message, .. } | Delivery::Reply { message, .. } => {
-                        self.messages.push(*message);
-                        Act::DeliverNotice { x, s, m: self.messages.len() as u32 - 1 }
+                    Delivery::Notice { message, .. } => {
+                        Act::DeliverNotice { x, s, m: self.message(*message) }
+                    }
+                    Delivery::Reply { message, reply } => {
+                        let q = std::str::from_utf8(reply.id.literal()).ok()?.parse().ok()?;
+                        Act::DeliverReply { x, s, m: self.message(*message), q }
                     }
                 }
             }
@@ -394,6 +387,11 @@ impl Rig {
             }
             Action::Close { exchange } => Act::Close(self.x(exchange)?),
         })
+    }
+
+    fn message(&mut self, message: MessageId) -> u32 {
+        self.messages.push(message);
+        self.messages.len() as u32 - 1
     }
 
     fn respond(&self, x: Xid, response: &Response) -> Option<Act> {
@@ -441,6 +439,7 @@ fn sent(result: &Result<(), SendError>) -> Result<Sent, String> {
         Ok(()) => Ok(Sent::Ok),
         Err(SendError::Full(_)) => Ok(Sent::Full),
         Err(SendError::Gone(_)) => Ok(Sent::Gone),
+        Err(SendError::TooMany(_)) => Ok(Sent::TooMany),
         Err(error) => Err(format!("{error:?}")),
     }
 }

@@ -1,17 +1,21 @@
-//! Breadth-first over every sequence of steps: the model is copied from state to state, the endpoint, which cannot
-//! be, repeats the steps that led there. States that the model's key makes equal are taken once, and each is also
-//! shut down, to see that nothing is left (R14).
+//! Breadth-first over every sequence of steps: the model is copied for each step, the endpoint, which cannot be,
+//! repeats the steps that led there. States that the model's key makes equal are taken once. Every step is followed
+//! by an end, to see that nothing is left (R14), and, where it leads to a state that is known, that the endpoint is in
+//! that state too. What is kept of a state is in `graph`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
-use mcp_http_core::config::Config;
 use mcp_http_core::intake::Intake;
 
-use super::{Model, Op, Outcome, Rig, Rules, config};
+use super::graph::Graph;
+use super::{Model, Op, Outcome, Rig, Rules, Secs, config};
 
 const WORKERS: usize = 2;
+/// States between which the workers tell each other what they found.
+const ROUND: usize = 4096;
 
 /// What is searched.
 pub struct Search<'a> {
@@ -42,33 +46,16 @@ pub struct Found {
     pub complete: bool,
 }
 
-/// How a state was reached.
-struct Node {
-    before: Option<Arc<Node>>,
-    /// The step, the time after it, and what must come of it.
-    step: (Op, u64, Outcome),
-}
-
-struct State {
-    model: Model,
-    key: u128,
-    path: Option<Arc<Node>>,
-}
-
-/// What came of some states of the frontier.
+/// What came of some states.
 struct Grown {
-    new: Vec<State>,
-    /// For each state that was looked at, where each step leads.
-    edges: Vec<(u128, Vec<u128>)>,
-    /// Whether all states were looked at.
-    whole: bool,
+    /// For each of them in turn, where each step leads.
+    edges: Vec<Vec<u128>>,
+    /// States that were new to this worker, and the step to each.
+    new: Vec<(u128, u32, Op)>,
 }
 
-/// What every worker needs.
-struct Tools {
-    settings: Arc<Config>,
-    intake: Intake,
-}
+/// A step, the time after it, and what must come of it.
+type Step = (Op, Secs, Outcome);
 
 impl Search<'_> {
     /// Searches, and panics at the first difference with the shortest sequence to it.
@@ -78,163 +65,155 @@ impl Search<'_> {
     #[must_use]
     pub fn run(&self) -> Found {
         let settings = Arc::new(config(&self.rules));
-        let tools = Tools { intake: Intake::new(settings.clone()), settings };
-        let first = self.first();
-        let start = first.key;
-        let mut graph: BTreeMap<u128, Vec<u128>> = BTreeMap::from([(start, Vec::new())]);
-        let mut frontier = vec![first];
-        let (mut depth, mut whole, mut steps) = (0, true, 0);
-        while depth < self.depth && whole && !frontier.is_empty() {
-            let part = frontier.len().div_ceil(WORKERS);
-            let room = self.states_max.saturating_sub(graph.len()) / WORKERS;
-            let grown: Vec<Grown> = thread::scope(|scope| {
-                let (graph, tools) = (&graph, &tools);
-                let work = |states| scope.spawn(move || self.grow(states, graph, room, tools));
-                let workers: Vec<_> = frontier.chunks(part).map(work).collect();
-                workers.into_iter().map(|worker| worker.join().expect("the worker says why")).collect()
-            });
-            frontier.clear();
-            for Grown { new, edges, whole: all } in grown {
-                whole &= all;
-                steps += edges.iter().map(|(_, to)| to.len() as u64).sum::<u64>();
-                graph.extend(edges);
-                for state in new {
-                    if let std::collections::btree_map::Entry::Vacant(entry) = graph.entry(state.key) {
-                        entry.insert(Vec::new());
-                        frontier.push(state);
-                    }
+        let rig = Rig::new(&self.rules, &Intake::new(settings.clone()), &settings);
+        let mut graph = Graph::new(self.path(&[]).1.key());
+        let (mut depth, mut layer) = (0, 1);
+        while depth < self.depth && graph.expanded() < layer {
+            while graph.expanded() < layer && graph.states() < self.states_max {
+                let round = graph.expanded()..layer.min(graph.expanded() + ROUND);
+                for Grown { edges, new } in self.grow_all(round, &graph, &rig) {
+                    graph.take_in(&new, &edges);
                 }
             }
-            depth += usize::from(whole);
-        }
-        let sequences = count(&graph, start, depth);
-        Found { states: graph.len(), steps, depth, sequences, complete: whole && frontier.is_empty() }
-    }
-
-    fn first(&self) -> State {
-        let mut model = Model::new(self.rules.clone());
-        let mut path = None;
-        for op in &self.start {
-            let outcome = model.step(*op);
-            path = Some(Arc::new(Node { before: path, step: (*op, model.now(), outcome) }));
-        }
-        State { key: model.key(), model, path }
-    }
-
-    /// Takes every step from each of these states, until there are `room` new ones.
-    fn grow(&self, states: &[State], seen: &BTreeMap<u128, Vec<u128>>, room: usize, tools: &Tools) -> Grown {
-        let mut grown = Grown { new: Vec::new(), edges: Vec::new(), whole: true };
-        let mut here = BTreeSet::new();
-        for state in states {
-            if grown.new.len() > room {
-                grown.whole = false;
-                return grown;
+            if graph.expanded() < layer {
+                break;
             }
+            depth += 1;
+            layer = graph.states();
+        }
+        Found {
+            states: graph.states(),
+            steps: graph.steps(),
+            depth,
+            sequences: graph.sequences(depth),
+            complete: graph.expanded() == graph.states(),
+        }
+    }
+
+    fn grow_all(&self, round: Range<usize>, graph: &Graph, rig: &Rig) -> Vec<Grown> {
+        let part = round.len().div_ceil(WORKERS);
+        thread::scope(|scope| {
+            let work = |part: Range<usize>| {
+                let rig = rig.anew();
+                scope.spawn(move || self.grow(part, graph, rig))
+            };
+            let parts = round.clone().step_by(part.max(1));
+            let workers: Vec<_> = parts.map(|from| work(from..round.end.min(from + part))).collect();
+            workers.into_iter().map(|worker| worker.join().expect("the worker says why")).collect()
+        })
+    }
+
+    /// Takes every step from each of these states.
+    fn grow(&self, states: Range<usize>, graph: &Graph, rig: Rig) -> Grown {
+        let mut grown = Grown { edges: Vec::new(), new: Vec::new() };
+        let mut here = BTreeSet::new();
+        for number in states {
+            let (path, model) = self.path(&graph.path(number));
+            let start = Start { key: model.key(), path, model, rig: &rig };
             let mut at: Option<(Rig, Model)> = None;
             let mut to = Vec::new();
-            for op in (self.ops)(&state.model) {
-                let fresh = || (self.replay(state, tools), state.model.clone());
-                let (mut rig, mut model) = at.take().unwrap_or_else(fresh);
+            for op in (self.ops)(&start.model) {
+                let (mut rig, mut model) = at.take().unwrap_or_else(|| start.go());
                 let outcome = model.step(op);
                 if let Err(why) = rig.step(op, model.now(), &outcome).and_then(|()| rig.compare(&model)) {
-                    panic!("{}\n{why}", self.story(state, op));
+                    panic!("{:?}\n{}\n{why}", self.rules, start.story(op));
                 }
                 let key = model.key();
                 to.push(key);
-                if key == state.key {
+                if key == start.key {
                     // Nothing has changed: the next step can be taken from here.
                     at = Some((rig, model));
-                } else if !seen.contains_key(&key) && here.insert(key) {
-                    grown.new.push(after(state, op));
-                    if let Err(why) = drain(&mut rig, model) {
-                        panic!("{}\nand then, draining: {why}", self.story(state, op));
+                } else {
+                    let is_new = !graph.has(key) && here.insert(key);
+                    if is_new {
+                        grown.new.push((key, number as u32, op));
+                    }
+                    if let Err(why) = end(&mut rig, model, !is_new) {
+                        panic!("{:?}\n{}\nand then, to the end: {why}", self.rules, start.story(op));
                     }
                 }
             }
-            grown.edges.push((state.key, to));
+            if let Some((mut rig, model)) = at
+                && let Err(why) = end(&mut rig, model, true)
+            {
+                panic!(
+                    "{:?}\n{}\nthen every step that changes nothing, and then, to the end: {why}",
+                    self.rules,
+                    start.story_of_all()
+                );
+            }
+            grown.edges.push(to);
         }
         grown
     }
 
-    fn replay(&self, state: &State, tools: &Tools) -> Rig {
-        let mut rig = Rig::new(&self.rules, &tools.intake, &tools.settings);
-        for node in steps(state) {
-            let (op, now, outcome) = &node.step;
+    /// The model after the start and these steps, and how it came there.
+    fn path(&self, more: &[Op]) -> (Vec<Step>, Model) {
+        let mut model = Model::new(self.rules.clone());
+        let mut path = Vec::new();
+        for op in self.start.iter().chain(more) {
+            let outcome = model.step(*op);
+            path.push((*op, model.now(), outcome));
+        }
+        (path, model)
+    }
+}
+
+/// A state from which every step is taken.
+struct Start<'a> {
+    key: u128,
+    path: Vec<Step>,
+    model: Model,
+    rig: &'a Rig,
+}
+
+impl Start<'_> {
+    fn go(&self) -> (Rig, Model) {
+        let mut rig = self.rig.anew();
+        for (op, now, outcome) in &self.path {
             if let Err(why) = rig.step(*op, *now, outcome) {
-                panic!("{}\nR10, at {op:?}: {why}", self.story(state, *op));
+                panic!("{}\nR10, at {op:?}: {why}", self.story(*op));
             }
         }
-        rig
+        (rig, self.model.clone())
     }
 
-    fn story(&self, state: &State, last: Op) -> String {
-        let mut story = format!("{:?}\n", self.rules);
-        for node in steps(state) {
-            let (op, now, outcome) = &node.step;
-            story.push_str(&format!("  {op:?} -> {now} s, {outcome:?}\n"));
-        }
-        format!("{story}  {last:?} -> ?")
+    fn story(&self, last: Op) -> String {
+        format!("{}  {last:?} -> ?", self.story_of_all())
+    }
+
+    fn story_of_all(&self) -> String {
+        let line = |(op, now, outcome): &Step| format!("  {op:?} -> {now} s, {outcome:?}\n");
+        self.path.iter().map(line).collect()
     }
 }
 
-/// The state after this step, told without the steps between that changed nothing.
-fn after(state: &State, op: Op) -> State {
-    let mut model = state.model.clone();
-    let outcome = model.step(op);
-    let node = Node { before: state.path.clone(), step: (op, model.now(), outcome) };
-    State { key: model.key(), model, path: Some(Arc::new(node)) }
-}
-
-fn steps(state: &State) -> Vec<Arc<Node>> {
-    let mut nodes = Vec::new();
-    let mut next = state.path.clone();
-    while let Some(node) = next {
-        next = node.before.clone();
-        nodes.push(node);
-    }
-    nodes.reverse();
-    nodes
-}
-
-/// How many sequences of one to `depth` steps there are from `start`.
-fn count(graph: &BTreeMap<u128, Vec<u128>>, start: u128, depth: usize) -> u128 {
-    let mut ways = BTreeMap::from([(start, 1_u128)]);
-    let mut sequences = 0_u128;
-    for _ in 0..depth {
-        let mut next: BTreeMap<u128, u128> = BTreeMap::new();
-        for (key, ways) in &ways {
-            for to in &graph[key] {
-                let sum = next.entry(*to).or_default();
-                *sum = sum.saturating_add(*ways);
-            }
-        }
-        sequences = next.values().fold(sequences, |sum, ways| sum.saturating_add(*ways));
-        ways = next;
-    }
-    sequences
-}
-
-/// Shuts down, lets all time go by, and looks that nothing is left (R14).
-fn drain(rig: &mut Rig, mut model: Model) -> Result<(), String> {
+/// Shuts down, lets all time go by, and looks that nothing is left (R14). A state that is new is left so that nobody
+/// reads any more; what it holds shows when it is gone on from. Of a state that is known, only this shows whether the
+/// endpoint too came to the same: everybody reads, and comes back to what broke.
+fn end(rig: &mut Rig, mut model: Model, read: bool) -> Result<(), String> {
     let mut trace = String::new();
-    let mut op = Op::Shutdown;
-    for _ in 0..100 {
+    let mut asked = BTreeSet::new();
+    for _ in 0..200 {
+        let reading = if read { model.reading(&mut asked) } else { None };
+        let op = match reading {
+            Some(op) => op,
+            None if !model.is_shutting_down() => Op::Shutdown,
+            None if model.next_deadline().is_some() => Op::Wait,
+            None => return rig.check_drained().map_err(|why| format!("{trace}\n{why}")),
+        };
         let outcome = model.step(op);
         trace.push_str(&format!("\n  {op:?} -> {} s", model.now()));
         let taken = rig.step(op, model.now(), &outcome).and_then(|()| rig.compare(&model));
         taken.map_err(|why| format!("{trace}: {why}"))?;
-        if model.next_deadline().is_none() {
-            break;
-        }
-        op = Op::Wait;
     }
-    rig.check_drained().map_err(|why| format!("{trace}: {why}"))
+    Err(format!("{trace}\nR14: it does not end"))
 }
 
-/// How far a search goes: what the environment says, else one number for debug builds and one for release.
+/// How far a search goes: what the environment says, else `usual`.
 #[must_use]
-pub fn bound(name: &str, debug: usize, release: usize) -> usize {
+pub fn bound(name: &str, usual: usize) -> usize {
     #[expect(clippy::disallowed_methods, reason = "a longer run of the same test")]
     let said = std::env::var(name).ok().and_then(|number| number.parse().ok());
-    said.unwrap_or(if cfg!(debug_assertions) { debug } else { release })
+    said.unwrap_or(usual)
 }

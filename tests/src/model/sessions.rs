@@ -65,13 +65,13 @@ impl Model {
     }
 
     /// The phase that requests find, or the refusal they get (S5).
-    fn routed(&self, s: Sid) -> Option<Phase> {
+    pub(super) fn routed(&self, s: Sid) -> Option<Phase> {
         let phase = self.sessions.get(&s)?.phase;
         (phase != Phase::Pending).then_some(phase)
     }
 
     /// Finds and uses a session, or refuses.
-    fn use_session(&mut self, s: Sid, id: Option<u8>, out: &mut Outcome) -> bool {
+    pub(super) fn use_session(&mut self, s: Sid, id: Option<u8>, out: &mut Outcome) -> bool {
         let Some(phase) = self.routed(s) else {
             self.refuse_request("unknown_session", id, out);
             return false;
@@ -94,7 +94,7 @@ impl Model {
         self.refuse_request(why, Some(OPENING_ID), out);
     }
 
-    pub(super) fn post_call(&mut self, s: Sid, id: u8, out: &mut Outcome) {
+    pub(super) fn post_call(&mut self, s: Sid, id: u8, json_only: bool, out: &mut Outcome) {
         if !self.use_session(s, Some(id), out) {
             return;
         }
@@ -107,6 +107,9 @@ impl Model {
         let c = self.next.c;
         self.next.c += 1;
         let x = self.admit(Some(s), Carries::Line(Line::Call(c)), Flow::Waiting);
+        if let Some(exchange) = self.exchanges.get_mut(&x) {
+            exchange.json_only = json_only;
+        }
         self.calls.insert(c, Call { s, id });
         self.lines.insert(Line::Call(c), Stream::new(s, Some(x), self.now));
         out.acts.push(Act::DeliverCall { x, s, c });
@@ -318,6 +321,7 @@ impl Model {
             }
         }
         self.lines.retain(|_, stream| stream.s != s);
+        self.asked.retain(|_, (of, _)| *of != s);
     }
 
     pub(super) fn flushed(&mut self, x: Xid, out: &mut Outcome) {

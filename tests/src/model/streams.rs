@@ -18,6 +18,7 @@ impl Stream {
             carrier,
             finished: false,
             broke: carrier.map(|_| now),
+            abandoned: false,
             full: false,
             shown: BTreeSet::new(),
         }
@@ -28,8 +29,8 @@ impl Stream {
         self.frames.push(Frame { at: self.made, text, droppable });
     }
 
-    /// Room for one more. What its reader took goes first, then a notice that nobody has to have, and be it the new
-    /// one, then, where nobody reads, the oldest.
+    /// Room for one more. What its reader took goes first, then a notice that nobody has to have, then, where nobody
+    /// reads, the oldest.
     fn make_room(&mut self, frames_max: usize, droppable: bool, dropped: &mut u64) -> bool {
         while self.frames.len() >= frames_max {
             // Who comes back may have lost even what was taken.
@@ -37,7 +38,8 @@ impl Stream {
             let was_taken = self.frames.first().is_some_and(|first| first.at <= taken);
             let spare = self.frames.iter().position(|frame| frame.droppable && frame.at > taken);
             match (was_taken, spare, self.carrier) {
-                (false, Some(spare), _) if !droppable => {
+                // Choice: where nobody reads, the newer of two notices that nobody has to have is kept.
+                (false, Some(spare), carrier) if !droppable || carrier.is_none() => {
                     self.frames.remove(spare);
                     *dropped += 1;
                 }
@@ -78,12 +80,30 @@ impl Model {
             out.sent = Some(Sent::Gone);
             return;
         }
+        let text = match droppable {
+            true => crate::script::ask::progress_text(n),
+            false => crate::script::ask::note_text(n),
+        };
+        self.put(to, text, droppable, out);
+    }
+
+    /// Puts a notice, or a request to the client, onto a stream that is there.
+    pub(super) fn put(&mut self, to: Line, text: String, droppable: bool, out: &mut Outcome) {
         let carrier = self.lines.get(&to).and_then(|stream| stream.carrier);
+        if carrier.is_some_and(|x| self.exchanges.get(&x).is_some_and(|x| x.json_only)) {
+            // D5: a client that accepts only JSON gets no notices.
+            self.totals.dropped += 1;
+            out.sent = Some(Sent::Ok);
+            return;
+        }
         if let Some(x) = carrier {
             self.commit_to_stream(x, out);
         }
         let Some(stream) = self.lines.get_mut(&to) else { return };
         out.sent = Some(Sent::Ok);
+        if stream.abandoned && stream.carrier.is_none() {
+            return;
+        }
         if !stream.make_room(self.rules.ring_frames_max, droppable, &mut self.totals.dropped) {
             if droppable {
                 self.totals.dropped += 1;
@@ -93,10 +113,6 @@ impl Model {
             }
             return;
         }
-        let text = match droppable {
-            true => crate::script::ask::progress_text(n),
-            false => crate::script::ask::note_text(n),
-        };
         stream.push(Text::Exactly(text), droppable);
         self.wake(to, out);
     }
@@ -115,6 +131,7 @@ impl Model {
 
     /// The last message of a stream, if there is one; as JSON where no response was begun.
     pub(super) fn finish_line(&mut self, line: Line, last: Option<Text>, out: &mut Outcome) {
+        self.forget_asked(line);
         let Some(stream) = self.lines.get_mut(&line) else { return };
         let carrier = stream.carrier;
         if let Some(x) = carrier.filter(|x| self.exchanges.get(x).is_some_and(|x| x.flow == Flow::Waiting)) {
@@ -124,15 +141,16 @@ impl Model {
             }
             return;
         }
+        if stream.abandoned && carrier.is_none() {
+            self.lines.remove(&line);
+            return;
+        }
         if let Some(text) = last {
             stream.let_go_of_taken(self.rules.ring_frames_max);
             stream.push(text, false);
         }
         stream.finished = true;
         stream.full = false;
-        if carrier.is_none() {
-            stream.broke = Some(self.now);
-        }
         self.wake(line, out);
     }
 
@@ -148,6 +166,11 @@ impl Model {
     pub(super) fn end_own_stream(&mut self, line: Line, retry: bool, out: &mut Outcome) {
         let Some(x) = self.lines.get(&line).and_then(|stream| stream.carrier) else { return };
         self.take_all(line, x);
+        // In a shutdown nobody can come back to it.
+        if let Some(stream) = self.lines.get_mut(&line).filter(|_| retry) {
+            stream.lost = stream.made;
+            stream.frames.clear();
+        }
         self.release(line, x, out);
         if let Some(exchange) = self.exchanges.get_mut(&x).filter(|_| retry) {
             exchange.own.push(Shown { id: None, what: What::Retry });
@@ -159,6 +182,9 @@ impl Model {
         let (now, primes, every) = (self.now, self.rules.primes, self.rules.comment_every);
         let Some(exchange) = self.exchanges.get_mut(&x).filter(|x| x.flow == Flow::Waiting) else { return };
         let Carries::Line(line) = exchange.carries else { return };
+        if exchange.json_only {
+            return;
+        }
         exchange.flow = Flow::Open { idle: true };
         exchange.at = now + every;
         out.acts.push(Act::Stream(x));
@@ -248,6 +274,29 @@ impl Model {
         if std::mem::take(&mut stream.full) {
             out.acts.push(Act::Writable(line));
         }
+        if exchange.flow == Flow::Waiting {
+            // No client has an id to come back with.
+            stream.abandoned = true;
+        }
+        self.keep_few(line);
+    }
+
+    /// Of a session's finished streams that nobody carries, only so many are kept. Choice: counted when one breaks.
+    fn keep_few(&mut self, line: Line) {
+        let Some(s) = self.lines.get(&line).map(|stream| stream.s) else { return };
+        let kept = self.lines.iter().filter(|(line, stream)| {
+            matches!(line, Line::Call(_)) && stream.s == s && stream.finished && stream.carrier.is_none()
+        });
+        let kept: Vec<Line> = kept.map(|(line, _)| *line).collect();
+        if kept.len() > self.rules.calls_max {
+            self.drop_line(kept[0]);
+        }
+    }
+
+    pub(super) fn drop_line(&mut self, line: Line) {
+        let stream = self.lines.remove(&line);
+        let place = stream.and_then(|stream| Some((line, *stream.shown.last()?)));
+        self.retired = place.or(self.retired);
     }
 
     /// The peer shut its write side (D2): an answer that was not begun is given to it, a stream that is open has
@@ -269,6 +318,9 @@ impl Model {
         let line = Line::Call(c);
         let Some(x) = self.lines.get(&line).and_then(|stream| stream.carrier) else { return };
         if !self.rules.primes || !self.calls.contains_key(&c) {
+            return;
+        }
+        if self.exchanges.get(&x).is_some_and(|exchange| exchange.json_only) {
             return;
         }
         self.commit_to_stream(x, out);
@@ -313,7 +365,9 @@ impl Model {
         let is_missing = stream.lost > from;
         let has_more = stream.frames.iter().any(|frame| frame.at > from);
         match line {
-            Line::Call(_) if is_missing => return self.refuse_request("events_lost", None, out),
+            Line::Call(_) if is_missing || stream.abandoned => {
+                return self.refuse_request("events_lost", None, out);
+            }
             Line::Call(_) if stream.finished && !has_more => {
                 let x = self.admit(Some(s), Carries::Nothing, Flow::Whole);
                 out.acts.push(Act::NoContent(x));

@@ -11,6 +11,8 @@ pub type Sid = u32;
 pub type Cid = u32;
 /// The n-th notice that was delivered.
 pub type Mid = u32;
+/// The n-th request to a client that the application sent.
+pub type Qid = u32;
 /// Seconds since the start.
 pub type Secs = u64;
 
@@ -45,6 +47,10 @@ pub enum Op {
     Initialize { lucky: bool },
     /// POST of a request with this JSON-RPC id.
     Call { s: Sid, id: u8 },
+    /// The same, by a client that reads nothing but JSON.
+    CallJson { s: Sid, id: u8 },
+    /// POST of a client's reply.
+    Reply { s: Sid, q: Qid },
     /// POST of a notice.
     Notice { s: Sid },
     /// POST of `notifications/cancelled` for this JSON-RPC id.
@@ -63,6 +69,8 @@ pub enum Op {
     Answer { c: Cid },
     /// The application sends a notice.
     Say { to: Line, droppable: bool },
+    /// The application sends a request to the client.
+    Ask { to: Line },
     /// The application closes the call's stream for polling.
     Polling { c: Cid },
     /// The application could not open its side.
@@ -143,6 +151,12 @@ pub enum Act {
         s: Sid,
         m: Mid,
     },
+    DeliverReply {
+        x: Xid,
+        s: Sid,
+        m: Mid,
+        q: Qid,
+    },
     Cancel(Cid, CancelReason),
     /// 200 with JSON; `offers` is the session whose id it bears.
     Json {
@@ -173,6 +187,8 @@ pub enum Sent {
     Full,
     /// Nobody is there.
     Gone,
+    /// There are as many open requests to the client as may be.
+    TooMany,
 }
 
 /// What a puller was told.

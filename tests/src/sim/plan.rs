@@ -143,6 +143,11 @@ impl Plan {
         ALL.into_iter().filter(|can| self.can(*can))
     }
 
+    /// All that may not.
+    pub fn left_out(&self) -> impl Iterator<Item = Can> + '_ {
+        ALL.into_iter().filter(|can| !self.can(*can))
+    }
+
     /// Limits that are never reached, or limits that always are.
     pub(super) fn config(&self, dice: &mut Dice) -> Config {
         let secs = Duration::from_secs;
