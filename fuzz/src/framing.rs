@@ -90,7 +90,8 @@ fn line(octets: &[u8], at: usize) -> Option<(&[u8], usize)> {
     octets[end..].starts_with(b"\r\n").then(|| (&octets[at..end], end + 2))
 }
 
-/// Whether the line at `at`, which is not whole, could still become one.
+/// Whether the head at `at`, which is not a good one, could still become one. A CR that no LF follows is broken, but who
+/// reads line by line sees it at the end of its line.
 fn unfinished(octets: &[u8], at: usize) -> Rest {
     let mut at = at;
     while let Some((text, next)) = line(octets, at) {
@@ -99,13 +100,7 @@ fn unfinished(octets: &[u8], at: usize) -> Rest {
         }
         at = next;
     }
-    let rest = &octets[at..];
-    let breaks = rest.iter().position(|octet| *octet == b'\r' || *octet == b'\n');
-    match breaks {
-        None => Rest::Unfinished,
-        Some(at) if rest[at..] == *b"\r" => Rest::Unfinished,
-        Some(_) => Rest::Broken,
-    }
+    if octets[at..].contains(&b'\n') { Rest::Broken } else { Rest::Unfinished }
 }
 
 /// A well-formed head from `at` on, and where it ends.

@@ -3,7 +3,7 @@
 //! in order and answered in order, and behind anything broken or closing comes nothing. The other way round, a plain
 //! request is served: a machine that refuses everything would not do.
 
-use mcp_http_core::h1::{Fault, Limits};
+use mcp_http_core::h1::Limits;
 
 use crate::framing::{self, Body, Request, Rest};
 use crate::input::Input;
@@ -81,8 +81,7 @@ fn check_not_refused(peer: &Peer, requests: &[Request<'_>], rest: Rest, habits: 
         }
     }
     if rest == Rest::Broken {
-        let fault = peer.fault.expect("H1: broken octets are answered");
-        assert_ne!(fault, Fault::HeadTruncated, "H1: broken, and not cut");
+        assert!(peer.fault.is_some(), "H1: broken octets are answered");
     }
 }
 
