@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::Request;
 use mcp_http_core::config::Config;
 use mcp_http_core::endpoint::{
-    Action, Actions, Budget, CallId, Delivery, Endpoint, Event, ExchangeId, Frames, Outbound, Pulled, SendError,
-    SessionKey, Target,
+    Action, Actions, Budget, CallId, Delivery, Endpoint, Event, ExchangeId, Frames, Outbound, Pulled,
+    SendError, SessionKey, Target,
 };
 use mcp_http_core::entropy::{Entropy, EntropyError};
 use mcp_http_core::intake::{Intake, Verdict};
@@ -73,7 +73,8 @@ impl Bench {
         if let Some(id) = session {
             request = request.header("mcp-session-id", id.as_bytes());
         }
-        let parts = request.uri("/mcp").header("host", "localhost").body(()).expect("a request").into_parts().0;
+        let parts =
+            request.uri("/mcp").header("host", "localhost").body(()).expect("a request").into_parts().0;
         let admitted = match self.intake.head(&parts) {
             Verdict::Admit(admitted) => admitted,
             Verdict::Body(needs) => needs.body(body.into()).expect("a good body"),
@@ -156,9 +157,9 @@ impl Bench {
 /// The call that was delivered.
 pub(crate) fn call_of(actions: &[Action]) -> Option<CallId> {
     actions.iter().find_map(|action| match action {
-        Action::Deliver { delivery: Delivery::Initialize { call, .. } | Delivery::Call { call, .. }, .. } => {
-            Some(*call)
-        }
+        Action::Deliver {
+            delivery: Delivery::Initialize { call, .. } | Delivery::Call { call, .. }, ..
+        } => Some(*call),
         _ => None,
     })
 }

@@ -2,10 +2,11 @@
 //! limits far stranger than the exhaustive search reaches. Each step is one that the model offers at that point; the
 //! endpoint must say what the model says, action by action, and have the same tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_http_core::intake::Intake;
-use mcp_http_tests::model::{Act, Line, Model, Op, Outcome, Rig, Rules, config};
+use mcp_http_tests::model::{Act, After, Line, Model, Op, Outcome, Rig, Rules, Xid, config};
 
 use crate::input::Input;
 
@@ -22,14 +23,15 @@ pub fn run(data: &[u8]) {
     let intake = Intake::new(settings.clone());
     let (mut model, mut rig) = (Model::new(rules.clone()), Rig::new(&rules, &intake, &settings));
     let (mut story, mut lines) = (Vec::new(), Vec::new());
-    let mut is_down = false;
+    let (mut carriers, mut is_down) = (Carriers::default(), false);
     for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
-        let op = choose(&mut input, &model, &lines);
+        let op = carriers.settle(choose(&mut input, &model, &lines));
         is_down |= op == Op::Shutdown;
         let outcome = step(op, &mut model, &mut rig, &mut story);
+        carriers.follow(op, &outcome);
         lines.extend(outcome.acts.iter().filter_map(line_of));
     }
     drain(is_down, &mut model, &mut rig, &mut story);
@@ -61,6 +63,44 @@ fn choose(input: &mut Input<'_>, model: &Model, lines: &[Line]) -> Op {
         _ => model.session_ops(SESSIONS_MAX, EXCHANGES_MAX),
     };
     ops[pick % ops.len()]
+}
+
+/// Which exchange surely carries a stream. Where nobody does and the ring is full, the endpoint gives up the oldest
+/// notice for a new one that may be left out, and the model the new one: such notices are not said there.
+#[derive(Default)]
+struct Carriers(BTreeMap<Line, Xid>);
+
+impl Carriers {
+    fn settle(&self, op: Op) -> Op {
+        match op {
+            Op::Say { to, droppable: true } if !self.0.contains_key(&to) => Op::Say { to, droppable: false },
+            op => op,
+        }
+    }
+
+    fn follow(&mut self, op: Op, outcome: &Outcome) {
+        let left = match op {
+            Op::Gone { x } | Op::HalfClosed { x } | Op::Stalled { x } | Op::Flushed { x } => Some(x),
+            _ => None,
+        };
+        let closed = |x: &Xid| outcome.acts.contains(&Act::Close(*x)) || Some(*x) == left;
+        self.0.retain(|line, x| !closed(x) && op != Op::Polling { c: call_of(*line) });
+        for act in &outcome.acts {
+            match (act, op) {
+                (Act::DeliverCall { x, c, .. }, _) => self.0.insert(Line::Call(*c), *x),
+                (Act::Stream(x), Op::Get { s, after: After::Nothing }) => self.0.insert(Line::Own(s), *x),
+                (Act::Stream(x), Op::Get { after: After::Event((line, _)), .. }) => self.0.insert(line, *x),
+                _ => None,
+            };
+        }
+    }
+}
+
+fn call_of(line: Line) -> u32 {
+    match line {
+        Line::Call(c) => c,
+        Line::Own(_) => u32::MAX,
+    }
 }
 
 /// A stream that there is from here on.

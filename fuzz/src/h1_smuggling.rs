@@ -90,7 +90,8 @@ fn check_answers(peer: &Peer, habits: Habits) {
     let to_head: Vec<bool> =
         peer.seen.iter().map(|seen| seen.request.parts.method == http::Method::HEAD).collect();
     let answers = responses::read(&peer.wire, peer.closed, &to_head);
-    let served = peer.seen.iter().enumerate().filter(|(number, seen)| seen.whole || is_hasty(habits, *number));
+    let served =
+        peer.seen.iter().enumerate().filter(|(number, seen)| seen.whole || is_hasty(habits, *number));
     let served = served.count();
     assert_eq!(answers.len(), served + usize::from(peer.fault.is_some()), "H4: {answers:?}");
     for (number, answer) in answers.iter().enumerate() {

@@ -75,7 +75,8 @@ impl<'a> Iterator for Cuts<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.state =
+            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let number = (self.state >> 33) as usize;
         let longest = if number & 0x700 == 0 { 400 } else { 16 };
         let (piece, rest) = self.rest.split_at((1 + number % longest).min(self.rest.len()));

@@ -3,6 +3,7 @@
 //! order of its fields, no session but through one door (R3), and refusals as all of them are (I13).
 
 mod rules;
+mod words;
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use mcp_http_core::intake::{Admitted, Intake, Kind, Verdict};
 use mcp_http_core::reject::{Refusal, Reject};
 
 use crate::heads::Head;
+use crate::input::Input;
 use crate::judge::refusal;
 use rules::{Expected, Setting};
 
@@ -25,10 +27,11 @@ thread_local! {
     static SERVERS: OnceCell<Vec<(Setting, Intake)>> = const { OnceCell::new() };
 }
 
-/// Reads: a byte that picks a configuration, then a request as text.
+/// Reads: a byte that picks a configuration, then a request as text, or what puts one together out of `words`.
 pub fn run(data: &[u8]) {
     let Some((pick, text)) = data.split_first() else { return };
-    let Some(head) = Head::read(text) else { return };
+    let composed = (*pick >= 128).then(|| words::compose(&mut Input::new(text)));
+    let Some(head) = Head::read(composed.as_ref().map_or(text, |text| text.as_bytes())) else { return };
     SERVERS.with(|servers| {
         let servers = servers.get_or_init(servers_of);
         let (setting, intake) = &servers[usize::from(*pick) % servers.len()];

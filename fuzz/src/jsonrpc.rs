@@ -3,6 +3,7 @@
 //! above all, are kept byte for byte (R5).
 
 mod judge;
+mod words;
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use mcp_http_core::reject::Reject;
 use mcp_http_core::version::Version;
 use serde_json::Value;
 
+use crate::input::Input;
 use crate::judge::refusal;
 use judge::{BATCH_MAX, Expected, Message, Shape};
 
@@ -30,8 +32,15 @@ thread_local! {
     static HEADS: OnceCell<Heads> = const { OnceCell::new() };
 }
 
-/// The input is a body.
+/// The input is a body; behind a byte that begins no JSON text, it is put together out of `words`.
 pub fn run(data: &[u8]) {
+    match data.split_first() {
+        Some((1, data)) => judge_body(words::compose(&mut Input::new(data)).as_bytes()),
+        _ => judge_body(data),
+    }
+}
+
+fn judge_body(data: &[u8]) {
     let expected = judge::read(data);
     check_value(data, &expected);
     let body = Bytes::copy_from_slice(data);
@@ -108,7 +117,8 @@ fn check_kind(kind: &Kind, message: &Message<'_>, stateless: bool) {
             assert!(method == "initialize" && !stateless, "R3: {kind:?}");
             check_call(&initialize.request, message);
             let wanted = judge::wanted_version(params.expect("it was judged"));
-            let known = Version::HANDSHAKE.into_iter().find(|version| Some(version.name()) == wanted.as_deref());
+            let known =
+                Version::HANDSHAKE.into_iter().find(|version| Some(version.name()) == wanted.as_deref());
             assert_eq!(initialize.negotiated, known.unwrap_or(Version::V2025_11_25), "S11");
         }
         (Kind::Call(call), Message::Request { method, .. }) => {

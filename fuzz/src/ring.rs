@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use mcp_http_core::answer::Head;
 use mcp_http_core::config::Config;
-use mcp_http_core::endpoint::{Action, CallId, Event, ExchangeId, Outbound, Pulled, SendError, SessionKey, Target};
+use mcp_http_core::endpoint::{
+    Action, CallId, Event, ExchangeId, Outbound, Pulled, SendError, SessionKey, Target,
+};
 use mcp_http_core::json::Json;
 use mcp_http_core::session_id::SessionId;
 use mcp_http_core::version::Version;

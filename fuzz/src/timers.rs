@@ -195,7 +195,12 @@ impl Course {
         let (exchange, actions) = self.bench.post(Some(&id), ask::request("7", "slow"));
         let call = Some(call_of(&actions).expect("delivered"));
         let line = Line { call, exchange: Some(exchange) };
-        self.oracle.streams.push(Stream { session: number, line, flow: Flow::Waiting, since: self.bench.now });
+        self.oracle.streams.push(Stream {
+            session: number,
+            line,
+            flow: Flow::Waiting,
+            since: self.bench.now,
+        });
     }
 
     fn open(&mut self, pick: u8) {
@@ -205,7 +210,8 @@ impl Course {
         let Some((number, id)) = self.use_session(pick) else { return };
         let (exchange, _) = self.bench.get(&id, None);
         // Newest wins (C9).
-        let older = self.oracle.streams.iter().find(|stream| stream.session == number && stream.line.call.is_none());
+        let older =
+            self.oracle.streams.iter().find(|stream| stream.session == number && stream.line.call.is_none());
         if let Some(older) = older.and_then(|stream| stream.line.exchange) {
             self.pull(older, false);
         }
@@ -254,7 +260,8 @@ impl Course {
         let Some(exchange) = open.get(usize::from(pick) % open.len().max(1)).copied() else { return };
         let stream = self.oracle.streams.iter().find(|stream| stream.line.exchange == Some(exchange));
         let (number, call) = stream.map(|stream| (stream.session, stream.line.call)).expect("it is open");
-        let key = self.oracle.sessions.iter().find(|session| session.number == number).expect("alive").names.key;
+        let key =
+            self.oracle.sessions.iter().find(|session| session.number == number).expect("alive").names.key;
         let target = call.map_or(Target::Session(key), Target::Call);
         let message = Outbound::Notice { method: "note".into(), params: None, droppable: false };
         let (sent, _) = self.bench.send(target, message);
@@ -294,7 +301,10 @@ impl Course {
         let next = self.bench.endpoint.poll_timeout();
         assert!(next.is_none_or(|next| next > self.bench.now), "R9: {next:?} is due");
         if let Some(earliest) = self.oracle.earliest() {
-            assert!(next.is_some_and(|next| next <= earliest), "R9: {next:?}, and {earliest:?} is waited for");
+            assert!(
+                next.is_some_and(|next| next <= earliest),
+                "R9: {next:?}, and {earliest:?} is waited for"
+            );
         }
         assert_eq!(self.bench.handle_timeouts(), [], "R9: early");
         assert_eq!(self.bench.endpoint.poll_timeout(), next, "R9: nothing happened");

@@ -64,9 +64,7 @@ impl Course {
             _ => app::act(input, server),
         }
         self.server.settle();
-        for client in &mut self.clients {
-            client.read(&self.server);
-        }
+        self.clients[who].read(&self.server);
     }
 
     fn finish(mut self) {
@@ -102,14 +100,14 @@ fn config(input: &mut Input<'_>) -> Config {
     config.comment_every = secs(2);
     config.sse_commit_after = Duration::from_millis(500);
     config.stream_retention = secs(5);
-    config.body_bytes_max = 1024;
-    config.message_bytes_max = 1500;
+    config.body_bytes_max = 700;
+    config.message_bytes_max = 800;
     config.ring_frames_max = 1 + input.below(5);
     config.ring_bytes_max = 300 << input.below(3);
     config.session_ring_bytes_max = config.ring_bytes_max << input.below(2);
     config.pull_bytes_max = 1 << input.below(11);
     config.drain_bytes_max = 2048;
-    config.memory_max = 1500 << input.below(4);
+    config.memory_max = 800 << input.below(4);
     config
 }
 

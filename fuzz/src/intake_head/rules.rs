@@ -104,7 +104,7 @@ fn post(head: &Head<'_>, setting: Setting, grant: bool) -> Expected {
     };
     let lengths = head.values("content-length");
     let mut numbers = lengths.iter().filter(|text| !text.is_empty() && text.iter().all(u8::is_ascii_digit));
-    if numbers.any(|digits| too_long(digits)) {
+    if numbers.any(too_long) {
         return Expected::Refused(413);
     }
     if setting.has_sessions() && version(head) == Version::Handshake && session(head) == Session::Bad {

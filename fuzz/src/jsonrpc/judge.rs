@@ -88,7 +88,11 @@ pub(super) fn handshake<'a>(shape: &'a Shape<'a>) -> Expected<'a> {
     match message {
         Message::Request { id, method, params } if method == "initialize" => {
             let good = params.is_some_and(|params| wanted_version(params).is_some() && has_both(params));
-            if good { Expected::Taken { message, stateless: false } } else { refused(&[BAD_PARAMS], Some(id)) }
+            if good {
+                Expected::Taken { message, stateless: false }
+            } else {
+                refused(&[BAD_PARAMS], Some(id))
+            }
         }
         Message::Notice { method, .. } if method == "initialize" => refused(&[BAD_SHAPE], None),
         _ => Expected::Taken { message, stateless: false },
@@ -117,7 +121,8 @@ pub(super) fn stateless<'a>(shape: &'a Shape<'a>) -> Expected<'a> {
     let capabilities = once(meta, META_CAPABILITIES);
     let is_object = |part: &Part<'_>| part.kind == Kind::Object;
     let good_info = infos.is_empty() || infos.len() == 1 && is_object(&infos[0]);
-    let Some(version) = version.filter(|_| capabilities.is_some_and(|part| is_object(&part)) && good_info) else {
+    let Some(version) = version.filter(|_| capabilities.is_some_and(|part| is_object(&part)) && good_info)
+    else {
         return refused(&[BAD_PARAMS], Some(id));
     };
     if version != "2026-07-28" || mirrored(shape).is_none() {

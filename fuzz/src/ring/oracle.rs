@@ -186,7 +186,10 @@ impl Oracle {
             if let Some(id) = id {
                 let stands_for = if text.is_some() { reader.next } else { self.primed(id, &reader) };
                 let known = self.ids.insert(id.clone(), stands_for);
-                assert!(known.is_none_or(|known| known == stands_for && text.is_some()), "C5: {id} is given twice");
+                assert!(
+                    known.is_none_or(|known| known == stands_for && text.is_some()),
+                    "C5: {id} is given twice"
+                );
                 if known.is_none() {
                     self.order.push(id.clone());
                 }
@@ -213,7 +216,8 @@ impl Oracle {
     /// R6: the next message, or a later one if those between may be missing.
     fn got(&mut self, reader: &mut Reader, text: &str) {
         let rest = self.sent[reader.next..].iter().position(|sent| sent.text == text);
-        let at = rest.unwrap_or_else(|| panic!("R6: {text} is not what follows {}", reader.next)) + reader.next;
+        let at =
+            rest.unwrap_or_else(|| panic!("R6: {text} is not what follows {}", reader.next)) + reader.next;
         self.skip(reader, at);
         if at < reader.there {
             reader.replayed += 1;

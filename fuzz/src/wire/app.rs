@@ -13,7 +13,7 @@ use crate::input::Input;
 /// One thing, if there is something to do.
 pub(super) fn act(input: &mut Input<'_>, server: &mut Server) {
     let (what, pick) = (input.byte(), usize::from(input.byte()));
-    let size = 8 * usize::from(what >> 4);
+    let size = 40 * usize::from(what >> 4);
     match what % 16 {
         0..=8 if !server.books.calls.is_empty() => {
             let call = server.books.calls[pick % server.books.calls.len()].clone();
@@ -61,7 +61,8 @@ fn with_call(what: u8, call: Call, size: usize, server: &mut Server) {
         },
         _ => Outbound::Notice { method: "note".into(), params: Some(said.into()), droppable: what == 7 },
     };
-    let ends = matches!(message, Outbound::Initialized { .. } | Outbound::Result { .. } | Outbound::Error { .. });
+    let ends =
+        matches!(message, Outbound::Initialized { .. } | Outbound::Result { .. } | Outbound::Error { .. });
     if ends {
         server.books.calls.retain(|other| other.call != call.call);
         server.books.waiting.remove(&target);
@@ -70,7 +71,9 @@ fn with_call(what: u8, call: Call, size: usize, server: &mut Server) {
     match (&sent, ends) {
         (Ok(()), _) => {}
         (Err(error), true) => panic!("R14: an answer has no room: {error:?}"),
-        (Err(SendError::Full(_)), false) => assert!(what != 7 || call.opens, "C11: what may be dropped is never full"),
+        (Err(SendError::Full(_)), false) => {
+            assert!(what != 7 || call.opens, "C11: what may be dropped is never full")
+        }
         (Err(SendError::Misplaced(_)), false) => assert!(call.opens, "C3"),
         (Err(SendError::Gone(_) | SendError::TooMany(_)), false) => assert_eq!(what, 6, "R11: {sent:?}"),
         (Err(SendError::TooLarge(_)), false) => panic!("it is small"),

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_http_core::endpoint::{
-    Action, CallId, Delivery, ExchangeId, MessageId, SessionKey, Target,
-};
+use mcp_http_core::endpoint::{Action, CallId, Delivery, ExchangeId, MessageId, SessionKey, Target};
 use mcp_http_core::version::Version;
 
 /// A call that waits for the application.
@@ -130,7 +128,8 @@ impl Books {
         }
         assert!(!self.calls.iter().any(|other| other.call == *call), "R5: {call:?} is given twice");
         let params = request.params.as_ref().and_then(|params| params.decode::<serde_json::Value>().ok());
-        let token = params.as_ref().and_then(|params| params.get("t")?.as_str()).unwrap_or_default().to_owned();
+        let token =
+            params.as_ref().and_then(|params| params.get("t")?.as_str()).unwrap_or_default().to_owned();
         self.calls.push(Call { call: *call, session, opens, version, token });
     }
 }

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use mcp_http_core::answer::Answer;
 use mcp_http_core::config::Config;
 use mcp_http_core::endpoint::{
-    Action, Actions, Budget, Endpoint, Event, ExchangeId, Frames, Lease, Outbound, Pulled, SendError, Target, Topic,
+    Action, Actions, Budget, Endpoint, Event, ExchangeId, Frames, Lease, Outbound, Pulled, SendError, Target,
+    Topic,
 };
 use mcp_http_core::h1::{self, Connection};
 use mcp_http_core::intake::{Admitted, Intake, NeedsBody, Verdict};
@@ -76,7 +77,12 @@ impl Server {
             until: None,
             conns: Vec::new(),
             intake: Intake::new(config.clone()),
-            endpoint: Endpoint::new(config.clone(), budget.clone(), ShardId(0), Box::new(Counting::default())),
+            endpoint: Endpoint::new(
+                config.clone(),
+                budget.clone(),
+                ShardId(0),
+                Box::new(Counting::default()),
+            ),
             config,
             budget,
             peers: BTreeMap::new(),
@@ -248,8 +254,12 @@ impl Server {
         for action in out.drain() {
             self.books.enter(&action);
             let (exchange, order) = match action {
-                Action::Respond { exchange, response } => (exchange, Order::Answer(Box::new(response.into_answer()))),
-                Action::Reject { exchange, reject } => (exchange, Order::Answer(Box::new(reject.into_answer()))),
+                Action::Respond { exchange, response } => {
+                    (exchange, Order::Answer(Box::new(response.into_answer())))
+                }
+                Action::Reject { exchange, reject } => {
+                    (exchange, Order::Answer(Box::new(reject.into_answer())))
+                }
                 Action::Pull { exchange } => (exchange, Order::Pull),
                 Action::Close { exchange } => (exchange, Order::Close),
                 _ => continue,
@@ -303,7 +313,8 @@ impl Server {
                 Verdict::Health | Verdict::Stats => panic!("there is no such path"),
                 Verdict::Admit(admitted) => self.admit(conn, admitted, None),
                 Verdict::Body(needs) => {
-                    let glanced = needs.session().map_or(Ok(()), |session| self.endpoint.glance(session, None));
+                    let glanced =
+                        needs.session().map_or(Ok(()), |session| self.endpoint.glance(session, None));
                     if let Err(reject) = glanced {
                         return self.refuse(conn, needs.refuse(reject.refusal));
                     }
@@ -418,7 +429,8 @@ impl Server {
         let room = if there.stalled { WINDOW.saturating_sub(there.unread) } else { usize::MAX };
         let mut slices = [IoSlice::new(&[]); 8];
         let filled = there.h1.output(&mut slices);
-        let octets: Vec<u8> = slices.iter().take(filled).flat_map(|slice| slice.iter()).take(room).copied().collect();
+        let octets: Vec<u8> =
+            slices.iter().take(filled).flat_map(|slice| slice.iter()).take(room).copied().collect();
         if octets.is_empty() {
             return false;
         }
