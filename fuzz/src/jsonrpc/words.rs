@@ -80,8 +80,8 @@ fn message(input: &mut Input<'_>) -> String {
         // A usual member with another value.
         if let Some(member) = members.first_mut() {
             member.1 = input.below(VALUES.len());
+            members.rotate_left(1);
         }
-        members.rotate_left(1);
     }
     let blank = if shape & 16 == 16 { " \n" } else { "" };
     let texts =

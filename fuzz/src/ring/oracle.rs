@@ -40,8 +40,8 @@ pub(super) struct Oracle {
     waiting: bool,
     /// Where the latest reader was.
     pulled: usize,
-    /// What each event id stands for: so many messages.
-    ids: BTreeMap<String, usize>,
+    /// What each event id stands for: so many messages, and whether some behind these may be missing.
+    ids: BTreeMap<String, (usize, bool)>,
     order: Vec<String>,
     /// Notices that the one reader there has been did not get, unless there were more.
     skipped: Option<u64>,
@@ -130,8 +130,9 @@ impl Oracle {
     }
 
     /// C7: what followed.
-    pub(super) fn attach_after(&mut self, after: usize, gap: bool) {
-        assert!(!gap || self.standalone && self.overflowed(after), "C7: a gap without cause");
+    pub(super) fn attach_after(&mut self, (after, loose): (usize, bool), counted: bool) {
+        let gap = counted || loose;
+        assert!(!counted || self.standalone && self.overflowed(after), "C7: a gap without cause");
         self.skipped = None;
         self.pulled = after;
         self.attach(Reader { next: after, gap, there: self.sent.len(), replayed: 0, idle: true });
@@ -148,7 +149,7 @@ impl Oracle {
     }
 
     /// C7: a resume was refused.
-    pub(super) fn is_lost(&self, after: usize, why: &str) {
+    pub(super) fn is_lost(&self, (after, _): (usize, bool), why: &str) {
         assert_eq!(why, "events_lost", "C7");
         assert!(!self.standalone, "C7: a standalone stream is always resumed");
         let gone_before = self.finished && self.sent.is_empty();
@@ -156,7 +157,7 @@ impl Oracle {
     }
 
     /// C7: there is nothing more.
-    pub(super) fn is_over(&self, after: usize) {
+    pub(super) fn is_over(&self, (after, _): (usize, bool)) {
         assert!(self.finished && after == self.sent.len(), "C7: 204, and {after} is not the last");
     }
 
@@ -184,7 +185,10 @@ impl Oracle {
                 self.got(&mut reader, text);
             }
             if let Some(id) = id {
-                let stands_for = if text.is_some() { reader.next } else { self.primed(id, &reader) };
+                let stands_for = match text {
+                    Some(_) => (reader.next, false),
+                    None => self.primed(id, &reader),
+                };
                 let known = self.ids.insert(id.clone(), stands_for);
                 assert!(
                     known.is_none_or(|known| known == stands_for && text.is_some()),
@@ -208,9 +212,9 @@ impl Oracle {
     }
 
     /// A priming event means the place where its reader begins.
-    fn primed(&self, id: &str, reader: &Reader) -> usize {
+    fn primed(&self, id: &str, reader: &Reader) -> (usize, bool) {
         assert!(!self.ids.contains_key(id), "C6: the id of a priming event is new");
-        reader.next
+        (reader.next, reader.gap)
     }
 
     /// R6: the next message, or a later one if those between may be missing.
@@ -245,7 +249,7 @@ impl Oracle {
     }
 
     /// An event that a client could name, and how many messages it stands behind.
-    pub(super) fn pick(&self, pick: usize) -> Option<(String, usize)> {
+    pub(super) fn pick(&self, pick: usize) -> Option<(String, (usize, bool))> {
         let id = self.order.get(self.order.len().checked_sub(1 + pick % self.order.len().max(1))?)?;
         Some((id.clone(), self.ids[id]))
     }

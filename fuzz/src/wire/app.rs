@@ -10,6 +10,9 @@ use super::books::Call;
 use super::server::Server;
 use crate::input::Input;
 
+/// More than an answer takes beside its padding, as a frame.
+const ANSWER_BYTES_MAX: usize = 250;
+
 /// One thing, if there is something to do.
 pub(super) fn act(input: &mut Input<'_>, server: &mut Server) {
     let (what, pick) = (input.byte(), usize::from(input.byte()));
@@ -64,6 +67,7 @@ fn with_call(what: u8, call: Call, size: usize, server: &mut Server) {
     let ends =
         matches!(message, Outbound::Initialized { .. } | Outbound::Result { .. } | Outbound::Error { .. });
     if ends {
+        server.books.answered += size + ANSWER_BYTES_MAX;
         server.books.calls.retain(|other| other.call != call.call);
         server.books.waiting.remove(&target);
     }

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcp_http_core::endpoint::{Action, CallId, Delivery, ExchangeId, MessageId, SessionKey, Target};
 use mcp_http_core::version::Version;
 
+/// More than an error takes that the endpoint itself answers a call with.
+const ERROR_BYTES_MAX: usize = 250;
+
 /// A call that waits for the application.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
@@ -32,6 +35,8 @@ pub(super) struct Books {
     pub(super) messages: Vec<MessageId>,
     /// Exchanges that are not over, and whether their response began.
     exchanges: BTreeMap<ExchangeId, bool>,
+    /// Bytes of all answers there have been: those always have room (R14).
+    pub(super) answered: usize,
     /// Senders that were told `Full`.
     pub(super) waiting: BTreeSet<Target>,
 }
@@ -80,6 +85,7 @@ impl Books {
             Action::Cancel { call, .. } => {
                 let at = self.calls.iter().position(|other| other.call == *call);
                 self.calls.swap_remove(at.unwrap_or_else(|| panic!("R7: {action:?}")));
+                self.answered += ERROR_BYTES_MAX;
                 self.waiting.remove(&Target::Call(*call));
             }
             Action::Respond { exchange, .. } => {
