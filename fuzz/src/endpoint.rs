@@ -104,6 +104,10 @@ impl Tact {
         };
         let closed = |x: &Xid| outcome.acts.contains(&Act::Close(*x)) || Some(*x) == left;
         self.carriers.retain(|line, x| !closed(x) && op != Op::Polling { c: call_of(*line) });
+        if op == Op::Shutdown {
+            // Standalone streams end at once.
+            self.carriers.retain(|line, _| matches!(line, Line::Call(_)));
+        }
         for act in &outcome.acts {
             match (act, op) {
                 (Act::DeliverCall { x, c, .. }, _) => self.carriers.insert(Line::Call(*c), *x),

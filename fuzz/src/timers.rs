@@ -210,8 +210,10 @@ impl Course {
         let Some((number, id)) = self.use_session(pick) else { return };
         let (exchange, _) = self.bench.get(&id, None);
         // Newest wins (C9).
-        let older =
-            self.oracle.streams.iter().find(|stream| stream.session == number && stream.line.call.is_none());
+        let is_own = |stream: &&Stream<Line>| {
+            stream.session == number && stream.line.call.is_none() && stream.flow == Flow::Open
+        };
+        let older = self.oracle.streams.iter().find(is_own);
         if let Some(older) = older.and_then(|stream| stream.line.exchange) {
             self.pull(older, false);
         }
