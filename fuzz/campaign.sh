@@ -22,12 +22,13 @@ one() { # TARGET
     "-artifact_prefix=$found/artifacts/" >"$found/log" 2>&1 || true
 }
 
-# The smallest inputs that reach everything that was reached, fewer if those are too many.
+# A small set of inputs that reaches every edge that was reached.
 minimise() { # TARGET
   local found=$out/$1
   rm -rf "$found/merged"
   mkdir -p "$found/merged"
-  fuzz/run.sh "$1" "$found/merged" "fuzz/corpus/$1" "$found/new" -- -merge=1 >"$found/merge.log" 2>&1
+  fuzz/run.sh "$1" "$found/merged" "fuzz/corpus/$1" "$found/new" -- -set_cover_merge=1 -use_counters=0 \
+    >"$found/merge.log" 2>&1
   rm -rf "fuzz/corpus/$1"
   mkdir -p "fuzz/corpus/$1"
   find "$found/merged" -type f -printf '%s %p\n' | sort -n | head -n "$files_max" | cut -d' ' -f2- |

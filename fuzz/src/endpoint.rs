@@ -79,7 +79,8 @@ fn choose(input: &mut Input<'_>, model: &Model, lines: &[Line]) -> Op {
 }
 
 /// What keeps a course away from where model and endpoint are known to differ: where nobody reads and the ring is full,
-/// the endpoint gives up the oldest notice that may be left out, and the model the new one. None is said there.
+/// the endpoint gives up the oldest notice that may be left out, and the model the new one. None is said there, nor on
+/// standalone streams, whose readers a shutdown takes away.
 #[derive(Default)]
 struct Tact {
     /// Which exchange surely carries a stream.
@@ -104,17 +105,10 @@ impl Tact {
         };
         let closed = |x: &Xid| outcome.acts.contains(&Act::Close(*x)) || Some(*x) == left;
         self.carriers.retain(|line, x| !closed(x) && op != Op::Polling { c: call_of(*line) });
-        if op == Op::Shutdown {
-            // Standalone streams end at once.
-            self.carriers.retain(|line, _| matches!(line, Line::Call(_)));
-        }
         for act in &outcome.acts {
             match (act, op) {
                 (Act::DeliverCall { x, c, .. }, _) => self.carriers.insert(Line::Call(*c), *x),
-                (Act::Stream(x), Op::Get { s, after: After::Nothing }) => {
-                    self.carriers.insert(Line::Own(s), *x)
-                }
-                (Act::Stream(x), Op::Get { after: After::Event((line, _)), .. }) => {
+                (Act::Stream(x), Op::Get { after: After::Event((line @ Line::Call(_), _)), .. }) => {
                     self.carriers.insert(line, *x)
                 }
                 _ => None,
