@@ -1,6 +1,7 @@
 #!/bin/sh
 # L6: one more session, a call, `poll_timeout` and an idle `handle_timeout` cost at 100 000 sessions what they cost
-# at 1 000, in instructions (counted by valgrind's callgrind) and allocations. Needs cargo and valgrind.
+# at 1 000, in instructions (counted by valgrind's callgrind) and allocations. I6: an octet of a body of 100 000 costs
+# what one of 1 000 costs. Needs cargo and valgrind.
 #
 #   tests/attack/flat.sh [SIZE...]      default: 1000 10000 100000
 set -eu

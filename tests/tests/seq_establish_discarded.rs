@@ -278,6 +278,20 @@ fn d2_a_peer_that_shut_its_side_and_never_comes_back_has_no_session() {
     }
 }
 
+/// S2: no unused session lives longer than the idle time, be it offered or committed.
+#[test]
+fn d2_a_peer_that_shut_its_side_has_no_more_than_the_idle_time() {
+    let idle = Duration::from_secs(2);
+    let mut s = Script::with(|config| config.session_idle = Some(idle));
+    let opening = s.opening();
+    assert_eq!(s.event(Event::HalfClosed { exchange: opening.exchange }), []);
+    assert_eq!(s.accept(&opening), [opening.offer()]);
+    assert_eq!(s.flushed(opening.exchange), []);
+    assert_eq!(s.advance(idle - TICK), []);
+    assert_eq!(s.advance(TICK), [discard(&opening, DiscardReason::Timeout)]);
+    s.finish();
+}
+
 #[test]
 fn d2_a_peer_that_shut_its_side_and_leaves_has_no_session() {
     let mut s = Script::new();

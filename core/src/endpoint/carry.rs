@@ -369,7 +369,7 @@ impl Endpoint {
     fn delivered(&mut self, session: Key, half_closed: bool, now: Timestamp, out: &mut Actions) {
         let offered = self.sessions.get(session).is_some_and(|session| session.phase == Phase::Offered);
         if half_closed && offered {
-            let at = now.after(self.config.confirm);
+            let at = now.after(self.confirm_time());
             return self.set_session_deadline(session, Some((Kind::Establish, at)));
         }
         self.happen(session, Happening::Flush, now, out);

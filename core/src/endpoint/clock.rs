@@ -19,10 +19,7 @@ impl Endpoint {
         for _ in 0..DUE_PER_CALL {
             let Some((kind, due)) = self.timers.pop_due(now) else { return };
             match kind {
-                Kind::Establish | Kind::Confirm => {
-                    self.forget_armed(due.key);
-                    self.happen(due.key, Happening::Deadline, now, out);
-                }
+                Kind::Establish | Kind::Confirm => self.happen(due.key, Happening::Deadline, now, out),
                 Kind::Idle => self.handle_idle(due.key, now, out),
                 Kind::Promised => self.handle_promised(due.key, now, out),
                 Kind::Exchange => self.handle_silence(due.key, now, out),
@@ -38,7 +35,6 @@ impl Endpoint {
     }
 
     fn handle_idle(&mut self, key: Key, now: Timestamp, out: &mut Actions) {
-        self.forget_armed(key);
         let Some(session) = self.sessions.get(key) else { return };
         let due = self.config.session_idle.is_some_and(|idle| session.last_active.after(idle) <= now);
         if due && !session.is_busy() {
@@ -54,7 +50,6 @@ impl Endpoint {
         if live {
             return self.handle_idle(key, now, out);
         }
-        self.forget_armed(key);
         self.happen(key, Happening::Deadline, now, out);
     }
 
@@ -100,12 +95,5 @@ impl Endpoint {
         let Some(stream) = self.stream_mut(home) else { return };
         stream.retained_until = None;
         self.let_go(key, number);
-    }
-
-    /// The session's deadline was taken out of the timers.
-    fn forget_armed(&mut self, key: Key) {
-        if let Some(session) = self.sessions.get_mut(key) {
-            session.armed = None;
-        }
     }
 }

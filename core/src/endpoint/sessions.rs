@@ -1,5 +1,7 @@
 //! Opening and ending sessions. Acts on the table in `life`; every way out passes through `remove_session`.
 
+use core::time::Duration;
+
 use bytes::Bytes;
 
 use crate::answer::Head;
@@ -413,14 +415,17 @@ impl Endpoint {
         let idle = self.config.session_idle;
         let (from, time) = match session.phase {
             Phase::Pending | Phase::Offered => (session.since, Some(self.config.establish)),
-            Phase::Unconfirmed => {
-                let confirm = self.config.confirm;
-                (session.since, Some(idle.map_or(confirm, |idle| idle.min(confirm))))
-            }
+            Phase::Unconfirmed => (session.since, Some(self.confirm_time())),
             Phase::Live => (session.last_active, idle),
         };
         let due = time.map(|time| (session.deadline_kind(), from.after(time)));
         self.set_session_deadline(key, due);
+    }
+
+    /// How long a session may stay unused that nobody has used yet.
+    pub(super) fn confirm_time(&self) -> Duration {
+        let confirm = self.config.confirm;
+        self.config.session_idle.map_or(confirm, |idle| idle.min(confirm))
     }
 
     /// Sets the idle deadline anew: from the last activity, or from `now` while something is in flight.

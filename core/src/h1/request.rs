@@ -114,7 +114,6 @@ fn chunked(headers: &HeaderMap) -> Result<Announced, Fault> {
     }
     match (known, unknown) {
         (1, 0) => Ok(Announced::Chunked),
-        (0, 0) => Err(Fault::Coding),
         _ => Err(Fault::CodingUnknown),
     }
 }

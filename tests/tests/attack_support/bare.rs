@@ -12,6 +12,7 @@ use mcp_http_core::endpoint::{
 use mcp_http_core::entropy::{Entropy, EntropyError};
 use mcp_http_core::intake::{Admitted, Intake, Verdict};
 use mcp_http_core::json::Json;
+use mcp_http_core::reject::Reject;
 use mcp_http_core::session_id::{SessionId, ShardId};
 use mcp_http_core::time::Timestamp;
 use mcp_http_core::version::Version;
@@ -54,6 +55,16 @@ impl Bare {
             now: Timestamp::from_origin(Duration::from_secs(1_000)),
             out: Actions::new(),
         }
+    }
+
+    /// A call outside sessions with this body.
+    pub(crate) fn judge(&self, body: Bytes) -> Result<Admitted, Reject> {
+        let head = http::Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let (parts, ()) = head.body(()).expect("a head").into_parts();
+        let Verdict::Body(needs) = self.intake.head(&parts) else { panic!("refused by its head") };
+        needs.body(body)
     }
 
     /// A judged request.

@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_http_core::intake::Admitted;
 use mcp_http_core::session_id::SessionId;
 
@@ -45,6 +46,8 @@ const EVICT_AFTER: Duration = Duration::from_secs(60);
 fn main() {
     let sessions: usize =
         std::env::args().nth(1).and_then(|size| size.parse().ok()).expect("a number of sessions");
+    judge_long_bodies(sessions);
+
     let before = BYTES.load(Relaxed);
     // Room for those that come one by one, and no more: then the cap is met.
     let mut bare = Bare::with_room(sessions + TIMES);
@@ -104,6 +107,42 @@ fn main() {
     reap_all(&mut bare);
     assert!(bare.endpoint.stats().is_drained());
 }
+
+/// I6: judging a body costs the same for each of its octets, however many there are and whatever they say. Named
+/// as many times as there are octets, so that the cost of one is what is compared.
+fn judge_long_bodies(octets: usize) {
+    let bare = Bare::with_room(1);
+    let judge = |name: &str, judge: fn(&Bare, Bytes), body: String| {
+        let times = body.len();
+        let before = ALLOCATIONS.load(Relaxed);
+        judge(&bare, Bytes::from(body));
+        let made = ALLOCATIONS.load(Relaxed) - before;
+        println!("allocations {name} times {times} sum {made} most {made}");
+    };
+    let call = |params: String| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{params}}}}}"#);
+    let with = |members: String| format!(r#"{{{members}"jsonrpc":"2.0","id":1,"method":"m"}}"#);
+    judge("judge_letters", judge_letters, call(format!(r#""a":"{}""#, "x".repeat(octets))));
+    judge("judge_escapes", judge_escapes, call(format!(r#""a":"{}""#, "\\n".repeat(octets / 2))));
+    judge("judge_members", judge_members, call(format!(r#"{}"b":1"#, r#""_meta":{},"#.repeat(octets / 11))));
+    judge("judge_ids", judge_ids, with(r#""id":1,"#.repeat(octets / 7)));
+    judge("judge_escaped_ids", judge_escaped_ids, with(r#""\u0069d":1,"#.repeat(octets / 12)));
+    judge("judge_depth", judge_depth, "[".repeat(octets));
+}
+
+/// Functions of one name each, all of which judge a body.
+macro_rules! judges {
+    ($($name:ident)*) => {
+        $(
+            #[inline(never)]
+            fn $name(bare: &Bare, body: Bytes) {
+                black_box(stringify!($name));
+                let _ = black_box(bare.judge(body));
+            }
+        )*
+    };
+}
+
+judges! { judge_letters judge_escapes judge_members judge_ids judge_escaped_ids judge_depth }
 
 // The things that are counted. Their bodies differ (the name is in them), so that no two become one function.
 
