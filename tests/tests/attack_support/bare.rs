@@ -57,18 +57,12 @@ impl Bare {
         }
     }
 
-    /// A call outside sessions with this body.
-    pub(crate) fn judge(&self, body: Bytes) -> Result<Admitted, Reject> {
-        let head = http::Request::post("/mcp")
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let (parts, ()) = head.body(()).expect("a head").into_parts();
-        let Verdict::Body(needs) = self.intake.head(&parts) else { panic!("refused by its head") };
-        needs.body(body)
-    }
-
     /// A judged request.
     pub(crate) fn judged(&self, session: Option<&SessionId>, body: &'static str) -> Admitted {
+        self.judge(session, Bytes::from_static(body.as_bytes())).expect("a good body")
+    }
+
+    pub(crate) fn judge(&self, session: Option<&SessionId>, body: Bytes) -> Result<Admitted, Reject> {
         let mut head = http::Request::post("/mcp")
             .header("host", "localhost")
             .header("accept", "application/json, text/event-stream")
@@ -78,7 +72,7 @@ impl Bare {
         }
         let (parts, ()) = head.body(()).expect("a head").into_parts();
         let Verdict::Body(needs) = self.intake.head(&parts) else { panic!("refused by its head") };
-        needs.body(Bytes::from_static(body.as_bytes())).expect("a good body")
+        needs.body(body)
     }
 
     pub(crate) fn initialize(&self) -> Admitted {

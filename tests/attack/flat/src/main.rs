@@ -136,7 +136,7 @@ macro_rules! judges {
             #[inline(never)]
             fn $name(bare: &Bare, body: Bytes) {
                 black_box(stringify!($name));
-                let _ = black_box(bare.judge(body));
+                let _ = black_box(bare.judge(None, body));
             }
         )*
     };
