@@ -38,7 +38,7 @@
 //!
 //! # The contract
 //!
-//! Tests cite these numbers.
+//! Tests cite these numbers. What a rule with another letter says (H1, I2, S10) is in `RULES.md` of the repository.
 //!
 //! - **R1 One end.** For every `CreateSession` exactly one `Commit` or `Discard` follows; for every `Commit`
 //!   exactly one `End`. Nothing names the session after that.
