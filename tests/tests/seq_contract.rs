@@ -193,6 +193,7 @@ fn x3_sessions_are_counted_as_they_come_and_go() {
     c.admit("DELETE", Some(&id), String::new());
     counts.push(c.endpoint.sessions());
     assert_eq!(counts, [0, 1, 2, 1]);
+    assert_eq!(c.endpoint.stats().deadlines, 1, "to establish what is pending");
 }
 
 /// D1: the shard can be read from an id, and only that shard knows the session.

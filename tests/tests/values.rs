@@ -10,7 +10,7 @@ use mcp_http_core::endpoint::{Action, Actions, Budget, Endpoint, Event, Frames, 
 use mcp_http_core::entropy::{Entropy, EntropyError};
 use mcp_http_core::intake::Kind;
 use mcp_http_core::json::Json;
-use mcp_http_core::jsonrpc::RequestId;
+use mcp_http_core::jsonrpc::{RequestId, code};
 use mcp_http_core::session_id::{SessionRef, ShardId};
 use mcp_http_core::time::Timestamp;
 use mcp_http_tests::script::{Script, ask, note, session_of};
@@ -157,4 +157,20 @@ fn r14_whatever_is_left_is_not_drained() {
     ] {
         assert!(!left.is_drained(), "{left:?}");
     }
+}
+
+/// I13: clients know these numbers, whatever they are called here.
+#[test]
+fn i13_error_codes_are_the_specifications() {
+    let of_json_rpc = [
+        code::PARSE_ERROR,
+        code::INVALID_REQUEST,
+        code::METHOD_NOT_FOUND,
+        code::INVALID_PARAMS,
+        code::INTERNAL_ERROR,
+    ];
+    assert_eq!(of_json_rpc, [-32700, -32600, -32601, -32602, -32603]);
+    let of_mcp = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
+    assert_eq!((of_mcp, code::RESOURCE_NOT_FOUND), ([-32020, -32021, -32022], -32002));
+    assert_eq!([code::REFUSED, code::SESSION_NOT_FOUND, code::CANCELLED], [-32000, -32001, -32800]);
 }
