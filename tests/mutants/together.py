@@ -36,11 +36,9 @@ pub fn on(number: u32) -> bool {
 # take one and twenty.
 FAST_TIME, SLOW_TIME = 20, 300
 
-# Each takes half a second or more. They are run for mutants that no other test caught.
-SLOW = ["any_split", "every_short", "every_course", "scale_", "depth_costs", "random_schemas"]
-
-# Measures time, which says nothing while other mutants run beside it.
-NEVER = ["--skip", "time_is_linear"]
+# What takes half a second or more. It is run for mutants that no other test caught.
+SLOW = ["any_split", "exhaustive_sessions", "exhaustive_streams", "exhaustive_world", "simulation::", "scale_"]
+SLOW += ["depth_costs", "random_schemas"]
 
 # The tests that are for a file, which are tried first: most mutants fall to them.
 NEAREST = {"core/src/h1/": ["h1_"], "core/src/intake/": ["intake_"], "core/src/endpoint/": ["seq_", "_found"]}
@@ -285,7 +283,7 @@ def try_all(todo, try_one, executables, known, results):
 
 def try_fast(name, number, executables):
     """What becomes of a mutant: the first test that fails, or that it takes too long, or that it is missed."""
-    skips = NEVER + [word for slow in SLOW for word in ("--skip", slow)]
+    skips = [word for slow in SLOW for word in ("--skip", slow)]
     nearest = [test for folder, tests in NEAREST.items() if name.startswith(folder) for test in tests]
     return try_tests(number, executables, nearest + skips, FAST_TIME) or (
         try_tests(number, executables, skips, FAST_TIME) if nearest else None
