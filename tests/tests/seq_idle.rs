@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mcp_http_core::endpoint::{Action, EndReason, Event, Pulled};
-use mcp_http_tests::script::{Said, Script, Session, accepted, ask, assert_unknown, end, only_reject, told};
+use mcp_http_tests::script::{
+    Said, Script, Session, accepted, ask, assert_unknown, end, no_content, only_reject, streaming, told,
+};
 
 const TICK: Duration = Duration::from_nanos(1);
 
@@ -163,5 +165,24 @@ fn s9_a_late_deadline_after_a_jump_ends_only_what_is_idle() {
     assert_eq!(s.jump(idle / 2), [end(old.key, EndReason::Idle)]);
     assert_eq!(s.stats().sessions, 1);
     s.initialized(&young);
+    s.finish();
+}
+
+/// Every response of a session is activity until it was written, the empty one of a resume as well.
+#[test]
+fn r12_the_clock_waits_for_the_204_of_a_resume() {
+    let idle = Duration::from_secs(5);
+    let mut s = Script::with(|config| config.session_idle = Some(idle));
+    let session = s.open();
+    let call = streaming(&mut s, &session, "2");
+    s.answer(call, "{}");
+    let last_id = s.pull(call.exchange).last_id();
+    s.flushed(call.exchange);
+    let resumed = s.get().with(&session.id).after(&last_id).admit();
+    assert_eq!(resumed.actions, [no_content(resumed.exchange)]);
+    assert_eq!(s.advance(idle * 3), [], "it is being written");
+    assert_eq!(s.flushed(resumed.exchange), []);
+    assert_eq!(s.advance(idle - TICK), []);
+    assert_eq!(s.advance(TICK), [end(session.key, EndReason::Idle)]);
     s.finish();
 }

@@ -51,6 +51,7 @@ impl Endpoint {
         } else if gap || stream.lost {
             return Err(Refusal::EventsLost);
         } else if stream.is_finished() && !stream.ring.has_after(event.position) {
+            self.carry_in_session(exchange, Carries::Nothing, key);
             self.respond_whole(exchange, Head::NoContent, Body::Empty, out);
             return Ok(());
         }
