@@ -14,6 +14,14 @@ const STEPS_MAX: usize = 100;
 const SESSIONS_MAX: usize = 4;
 const EXCHANGES_MAX: usize = 6;
 
+/// A stream that there is or was.
+struct Stream {
+    line: Line,
+    session: Sid,
+    /// The exchange that carried it last.
+    carrier: Option<Xid>,
+}
+
 /// Reads: the rules, then two bytes for each step.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -22,20 +30,23 @@ pub fn run(data: &[u8]) {
     let intake = Intake::new(settings.clone());
     let (mut model, mut rig) = (Model::new(rules.clone()), Rig::new(&rules, &intake, &settings));
     let mut story = format!("{rules:?}");
-    let mut lines = Vec::new();
+    let mut streams: Vec<Stream> = Vec::new();
     let mut is_down = false;
     for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
-        let op = choose(&mut input, &model, &lines);
+        let op = choose(&mut input, &model, &streams);
+        if let Some(x) = moved_from(op, &streams, rules.calls_max) {
+            step(Op::Gone { x }, &mut model, &mut rig, &mut story);
+        }
         is_down |= op == Op::Shutdown;
         let outcome = step(op, &mut model, &mut rig, &mut story);
         if let Some(x) = outcome.acts.iter().find_map(without_content) {
             // The endpoint does not count a 204 as activity of the session; the model does, and R12.
             step(Op::Flushed { x }, &mut model, &mut rig, &mut story);
         }
-        lines.extend(outcome.acts.iter().filter_map(line_of));
+        follow(op, &outcome, &mut streams);
     }
     drain(is_down, &mut model, &mut rig, &mut story);
 }
@@ -57,24 +68,62 @@ fn rules(input: &mut Input<'_>) -> Rules {
         sessions_max: 1 + input.below(3),
         calls_max: 1 + input.below(3),
         ring_frames_max: 1 + input.below(4),
-        primes: of_streams % 2 == 0,
+        primes: of_streams.is_multiple_of(2),
     }
 }
 
 /// A step in the life of sessions, one on a stream, or any that there is.
-fn choose(input: &mut Input<'_>, model: &Model, lines: &[(Line, Sid)]) -> Op {
+fn choose(input: &mut Input<'_>, model: &Model, streams: &[Stream]) -> Op {
     let (kind, pick) = (usize::from(input.byte()), usize::from(input.byte()));
-    let ops = match lines.len().checked_sub(1 + kind / 2 % lines.len().max(1)) {
-        Some(line) if kind % 2 == 1 => model.stream_ops(lines[line].0, EXCHANGES_MAX),
+    let ops = match streams.len().checked_sub(1 + kind / 2 % streams.len().max(1)) {
+        Some(at) if kind % 2 == 1 => model.stream_ops(streams[at].line, EXCHANGES_MAX),
         _ if kind % 4 == 2 => model.world_ops(SESSIONS_MAX, EXCHANGES_MAX),
         _ => model.session_ops(SESSIONS_MAX, EXCHANGES_MAX),
     };
-    match ops[pick % ops.len()] {
+    let op = ops[pick % ops.len()];
+    match (op, resumed(op, streams)) {
         // The model forgets whose a stream was that is not kept any more, so that only its own session asks for it.
-        Op::Get { after: after @ After::Event((line, _)), .. } => {
-            Op::Get { s: session_of(line, lines), after }
+        (Op::Get { after, .. }, Some(stream)) => Op::Get { s: stream.session, after },
+        (op, _) => op,
+    }
+}
+
+/// The stream that a GET asks for.
+fn resumed(op: Op, streams: &[Stream]) -> Option<&Stream> {
+    let line = match op {
+        Op::Get { s, after: After::Nothing } => Line::Own(s),
+        Op::Get { after: After::Event((line, _)), .. } => line,
+        _ => return None,
+    };
+    streams.iter().find(|stream| stream.line == line)
+}
+
+/// Who carried a stream that a GET moves. To the model the move is a break, at which only so many finished streams are
+/// kept, and to the endpoint it is none; so where there may be more, the stream breaks first.
+fn moved_from(op: Op, streams: &[Stream], calls_max: usize) -> Option<Xid> {
+    let stream = resumed(op, streams)?;
+    let is_call = |other: &&Stream| other.session == stream.session && matches!(other.line, Line::Call(_));
+    stream.carrier.filter(|_| streams.iter().filter(is_call).count() > calls_max)
+}
+
+/// Which streams there are after a step, and who carries them.
+fn follow(op: Op, outcome: &Outcome, streams: &mut Vec<Stream>) {
+    let line = resumed(op, streams).map(|stream| stream.line);
+    for act in &outcome.acts {
+        match act {
+            Act::Json { offers: Some(s), .. } => {
+                streams.push(Stream { line: Line::Own(*s), session: *s, carrier: None });
+            }
+            Act::DeliverCall { s, c, x } => {
+                streams.push(Stream { line: Line::Call(*c), session: *s, carrier: Some(*x) });
+            }
+            Act::Stream(x) => {
+                for stream in streams.iter_mut().filter(|stream| Some(stream.line) == line) {
+                    stream.carrier = Some(*x);
+                }
+            }
+            _ => {}
         }
-        op => op,
     }
 }
 
@@ -83,19 +132,6 @@ fn without_content(act: &Act) -> Option<Xid> {
         Act::NoContent(x) => Some(*x),
         _ => None,
     }
-}
-
-/// A stream that there is from here on, and its session.
-fn line_of(act: &Act) -> Option<(Line, Sid)> {
-    match act {
-        Act::Json { offers: Some(s), .. } => Some((Line::Own(*s), *s)),
-        Act::DeliverCall { s, c, .. } => Some((Line::Call(*c), *s)),
-        _ => None,
-    }
-}
-
-fn session_of(line: Line, lines: &[(Line, Sid)]) -> Sid {
-    lines.iter().find(|(other, _)| *other == line).expect("only streams there were can be resumed").1
 }
 
 fn step(op: Op, model: &mut Model, rig: &mut Rig, story: &mut String) -> Outcome {
