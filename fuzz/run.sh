@@ -32,6 +32,8 @@ else
 fi
 unset CARGO_TARGET_DIR
 if [[ $target == build ]]; then
+  # `cargo fuzz` cannot pass `--locked`: where the lock file is not up to date, this fails.
+  cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
   exec cargo fuzz build --sanitizer none
 fi
 exec cargo fuzz run --sanitizer none "$target" "${folders[@]}" -- -timeout=10 "${length[@]}" "${dictionary[@]}" "$@"

@@ -2,11 +2,10 @@
 //! limits far stranger than the exhaustive search reaches. Each step is one that the model offers at that point; the
 //! endpoint must say what the model says, action by action, and have the same tables.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_http_core::intake::Intake;
-use mcp_http_tests::model::{Act, After, Line, Model, Op, Outcome, Rig, Rules, Xid, config};
+use mcp_http_tests::model::{Act, After, Line, Model, Op, Outcome, Rig, Rules, Sid, Xid, config};
 
 use crate::input::Input;
 
@@ -14,8 +13,14 @@ use crate::input::Input;
 const STEPS_MAX: usize = 100;
 const SESSIONS_MAX: usize = 4;
 const EXCHANGES_MAX: usize = 6;
-/// In seconds: no course is that long, as no step waits for it.
-const NEVER: u64 = 100_000;
+
+/// A stream that there is or was.
+struct Stream {
+    line: Line,
+    session: Sid,
+    /// The exchange that carried it last.
+    carrier: Option<Xid>,
+}
 
 /// Reads: the rules, then two bytes for each step.
 pub fn run(data: &[u8]) {
@@ -25,21 +30,23 @@ pub fn run(data: &[u8]) {
     let intake = Intake::new(settings.clone());
     let (mut model, mut rig) = (Model::new(rules.clone()), Rig::new(&rules, &intake, &settings));
     let mut story = format!("{rules:?}");
-    let mut lines = Vec::new();
-    let (mut tact, mut is_down) = (Tact::default(), false);
+    let mut streams: Vec<Stream> = Vec::new();
+    let mut is_down = false;
     for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
-        let op = tact.settle(choose(&mut input, &model, &lines), &model);
+        let op = choose(&mut input, &model, &streams);
+        if let Some(x) = moved_from(op, &streams, rules.calls_max) {
+            step(Op::Gone { x }, &mut model, &mut rig, &mut story);
+        }
         is_down |= op == Op::Shutdown;
         let outcome = step(op, &mut model, &mut rig, &mut story);
-        tact.follow(op, &outcome);
-        if let (false, Some(to)) = (rules.primes, outcome.acts.iter().find_map(call_line)) {
-            // The model does not know the comment that such a stream begins with behind a silence.
-            step(Op::Say { to, droppable: false }, &mut model, &mut rig, &mut story);
+        if let Some(x) = outcome.acts.iter().find_map(without_content) {
+            // The endpoint does not count a 204 as activity of the session; the model does, and R12.
+            step(Op::Flushed { x }, &mut model, &mut rig, &mut story);
         }
-        lines.extend(outcome.acts.iter().filter_map(line_of));
+        follow(op, &outcome, &mut streams);
     }
     drain(is_down, &mut model, &mut rig, &mut story);
 }
@@ -48,94 +55,81 @@ fn rules(input: &mut Input<'_>) -> Rules {
     let mut secs = |most: usize| 1 + input.below(most) as u64;
     let (establish, confirm, idle) = (secs(6), secs(6), secs(9));
     let (evict_after, sse_commit_after, comment_every) = (secs(4), secs(4), secs(9));
-    let primes = input.below(2) == 0;
+    let of_streams = input.below(16);
     Rules {
         establish,
-        // Where the idle deadline is the shorter one, model and endpoint differ in what becomes of an `initialize` whose
-        // peer shut its write side. `timers` has any pair, without such peers.
-        confirm: confirm.min(idle),
+        confirm,
         idle,
         evict_after,
         sse_commit_after,
         comment_every,
-        // The model does not know that the stream of a call without an answer is let go.
-        retention: NEVER,
+        retention: 1 + of_streams as u64 / 2,
         shutdown: 10,
         sessions_max: 1 + input.below(3),
         calls_max: 1 + input.below(3),
         ring_frames_max: 1 + input.below(4),
-        primes,
+        primes: of_streams.is_multiple_of(2),
     }
 }
 
-/// A step in the life of sessions, or one on a stream.
-fn choose(input: &mut Input<'_>, model: &Model, lines: &[Line]) -> Op {
+/// A step in the life of sessions, one on a stream, or any that there is.
+fn choose(input: &mut Input<'_>, model: &Model, streams: &[Stream]) -> Op {
     let (kind, pick) = (usize::from(input.byte()), usize::from(input.byte()));
-    let ops = match lines.len().checked_sub(1 + kind / 2 % lines.len().max(1)) {
-        Some(line) if kind % 2 == 1 => model.stream_ops(lines[line], EXCHANGES_MAX),
+    let ops = match streams.len().checked_sub(1 + kind / 2 % streams.len().max(1)) {
+        Some(at) if kind % 2 == 1 => model.stream_ops(streams[at].line, EXCHANGES_MAX),
+        _ if kind % 4 == 2 => model.world_ops(SESSIONS_MAX, EXCHANGES_MAX),
         _ => model.session_ops(SESSIONS_MAX, EXCHANGES_MAX),
     };
-    ops[pick % ops.len()]
+    let op = ops[pick % ops.len()];
+    match (op, resumed(op, streams)) {
+        // The model forgets whose a stream was that is not kept any more, so that only its own session asks for it.
+        (Op::Get { after, .. }, Some(stream)) => Op::Get { s: stream.session, after },
+        (op, _) => op,
+    }
 }
 
-/// What keeps a course away from where model and endpoint are known to differ: where nobody reads and the ring is full,
-/// the endpoint gives up the oldest notice that may be left out, and the model the new one. None is said there, nor on
-/// standalone streams, whose readers a shutdown takes away.
-#[derive(Default)]
-struct Tact {
-    /// Which exchange surely carries a stream.
-    carriers: BTreeMap<Line, Xid>,
+/// The stream that a GET asks for.
+fn resumed(op: Op, streams: &[Stream]) -> Option<&Stream> {
+    let line = match op {
+        Op::Get { s, after: After::Nothing } => Line::Own(s),
+        Op::Get { after: After::Event((line, _)), .. } => line,
+        _ => return None,
+    };
+    streams.iter().find(|stream| stream.line == line)
 }
 
-impl Tact {
-    fn settle(&self, op: Op, model: &Model) -> Op {
-        match op {
-            Op::Wait if model.next_deadline().is_some_and(|at| at >= NEVER) => Op::Tick,
-            Op::Say { to, droppable: true } if !self.carriers.contains_key(&to) => {
-                Op::Say { to, droppable: false }
+/// Who carried a stream that a GET moves. To the model the move is a break, at which only so many finished streams are
+/// kept, and to the endpoint it is none; so where there may be more, the stream breaks first.
+fn moved_from(op: Op, streams: &[Stream], calls_max: usize) -> Option<Xid> {
+    let stream = resumed(op, streams)?;
+    let is_call = |other: &&Stream| other.session == stream.session && matches!(other.line, Line::Call(_));
+    stream.carrier.filter(|_| streams.iter().filter(is_call).count() > calls_max)
+}
+
+/// Which streams there are after a step, and who carries them.
+fn follow(op: Op, outcome: &Outcome, streams: &mut Vec<Stream>) {
+    let line = resumed(op, streams).map(|stream| stream.line);
+    for act in &outcome.acts {
+        match act {
+            Act::Json { offers: Some(s), .. } => {
+                streams.push(Stream { line: Line::Own(*s), session: *s, carrier: None });
             }
-            op => op,
-        }
-    }
-
-    fn follow(&mut self, op: Op, outcome: &Outcome) {
-        let left = match op {
-            Op::Gone { x } | Op::HalfClosed { x } | Op::Stalled { x } | Op::Flushed { x } => Some(x),
-            _ => None,
-        };
-        let closed = |x: &Xid| outcome.acts.contains(&Act::Close(*x)) || Some(*x) == left;
-        self.carriers.retain(|line, x| !closed(x) && op != Op::Polling { c: call_of(*line) });
-        for act in &outcome.acts {
-            match (act, op) {
-                (Act::DeliverCall { x, c, .. }, _) => self.carriers.insert(Line::Call(*c), *x),
-                (Act::Stream(x), Op::Get { after: After::Event((line @ Line::Call(_), _)), .. }) => {
-                    self.carriers.insert(line, *x)
+            Act::DeliverCall { s, c, x } => {
+                streams.push(Stream { line: Line::Call(*c), session: *s, carrier: Some(*x) });
+            }
+            Act::Stream(x) => {
+                for stream in streams.iter_mut().filter(|stream| Some(stream.line) == line) {
+                    stream.carrier = Some(*x);
                 }
-                _ => None,
-            };
+            }
+            _ => {}
         }
     }
 }
 
-fn call_line(act: &Act) -> Option<Line> {
+fn without_content(act: &Act) -> Option<Xid> {
     match act {
-        Act::DeliverCall { c, .. } => Some(Line::Call(*c)),
-        _ => None,
-    }
-}
-
-fn call_of(line: Line) -> u32 {
-    match line {
-        Line::Call(c) => c,
-        Line::Own(_) => u32::MAX,
-    }
-}
-
-/// A stream that there is from here on.
-fn line_of(act: &Act) -> Option<Line> {
-    match act {
-        Act::Json { offers: Some(s), .. } => Some(Line::Own(*s)),
-        Act::DeliverCall { c, .. } => Some(Line::Call(*c)),
+        Act::NoContent(x) => Some(*x),
         _ => None,
     }
 }

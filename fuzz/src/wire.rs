@@ -8,6 +8,7 @@
 mod app;
 mod books;
 mod client;
+mod memory;
 mod server;
 
 use std::time::Duration;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Parts;
 use mcp_http_core::answer::Answer;
 use mcp_http_core::config::Config;
 use mcp_http_core::endpoint::{
@@ -19,6 +20,7 @@ use mcp_http_core::session_id::ShardId;
 use mcp_http_core::time::Timestamp;
 
 use super::books::Books;
+use super::memory::{completion_bytes_max, lease_more, octets};
 use crate::bench::Counting;
 
 /// Octets that a peer which does not read leaves under way.
@@ -40,6 +42,8 @@ pub(super) struct Server {
 
 pub(super) struct Conn {
     h1: Connection,
+    /// What has come of the next head.
+    head: Lease,
     stage: Stage,
     pulling: bool,
     /// What came and is not read yet.
@@ -55,7 +59,8 @@ pub(super) struct Conn {
 enum Stage {
     Idle,
     Reading(Box<NeedsBody>, Vec<u8>, Lease),
-    Serving(ExchangeId, #[expect(dead_code, reason = "holds memory")] Option<Lease>),
+    /// The request counts until its response begins.
+    Serving(ExchangeId, Lease),
     Answered,
 }
 
@@ -96,6 +101,7 @@ impl Server {
         }
         self.conns.push(Conn {
             h1: Connection::new(self.config.h1(), self.now),
+            head: self.budget.lease(),
             stage: Stage::Idle,
             pulling: false,
             inbox: Vec::new(),
@@ -276,7 +282,12 @@ impl Server {
                 _ => continue,
             }
             match order {
-                Order::Answer(answer) => self.respond(conn, *answer),
+                Order::Answer(answer) => {
+                    if let Stage::Serving(_, lease) = &mut self.conns[conn].stage {
+                        lease.shrink_to(0);
+                    }
+                    self.respond(conn, *answer);
+                }
                 Order::Pull => self.conns[conn].pulling = true,
                 Order::Close => {
                     self.conns[conn].stage = Stage::Answered;
@@ -300,33 +311,60 @@ impl Server {
                 return true;
             }
         }
-        moved | self.pull(conn) | self.write(conn) | self.read(conn)
+        moved | self.hold_head(conn) | self.pull(conn) | self.write(conn) | self.read(conn)
+    }
+
+    /// What has come of a head counts (R8) until it is whole; where there is no memory for it, it is refused.
+    fn hold_head(&mut self, conn: usize) -> bool {
+        let there = &mut self.conns[conn];
+        let (octets, leased) = (there.h1.head_octets(), there.head.bytes());
+        if octets <= leased {
+            there.head.shrink_to(octets);
+            return false;
+        }
+        let grown = lease_more(&mut there.head, octets - leased, &self.config, &mut self.endpoint);
+        if grown || !there.h1.refuse_head() {
+            return false;
+        }
+        there.head.shrink_to(0);
+        self.refuse(conn, Reject::new(Refusal::TooBusy));
+        true
+    }
+
+    fn judge(&mut self, conn: usize, head: &Parts) {
+        let mut lease = self.budget.lease();
+        let is_held = lease_more(&mut lease, octets(head), &self.config, &mut self.endpoint);
+        match self.intake.head(head) {
+            Verdict::Reject(reject) => self.refuse(conn, reject),
+            Verdict::Answer(answer) => self.answer(conn, *answer),
+            Verdict::Health | Verdict::Stats => panic!("there is no such path"),
+            Verdict::Admit(admitted) if is_held => self.admit(conn, admitted, lease),
+            Verdict::Admit(admitted) => self.refuse(conn, admitted.refuse(Refusal::TooBusy)),
+            Verdict::Body(needs) => {
+                let glanced = match needs.session() {
+                    _ if !is_held => Err(Refusal::TooBusy),
+                    Some(session) => self.endpoint.glance(session, None).map_err(|reject| reject.refusal),
+                    None => Ok(()),
+                };
+                if let Err(refusal) = glanced {
+                    return self.refuse(conn, needs.refuse(refusal));
+                }
+                let limit = needs.limit();
+                self.conns[conn].stage = Stage::Reading(Box::new(needs), Vec::new(), lease);
+                self.conns[conn].h1.read_body(limit, self.now);
+            }
+        }
     }
 
     fn handle_h1(&mut self, conn: usize, event: h1::Event) {
         match event {
-            h1::Event::Request(request) => match self.intake.head(&request.parts) {
-                Verdict::Reject(reject) => self.refuse(conn, reject),
-                Verdict::Answer(answer) => self.answer(conn, *answer),
-                Verdict::Health | Verdict::Stats => panic!("there is no such path"),
-                Verdict::Admit(admitted) => self.admit(conn, admitted, None),
-                Verdict::Body(needs) => {
-                    let glanced =
-                        needs.session().map_or(Ok(()), |session| self.endpoint.glance(session, None));
-                    if let Err(reject) = glanced {
-                        return self.refuse(conn, needs.refuse(reject.refusal));
-                    }
-                    let limit = needs.limit();
-                    self.conns[conn].stage = Stage::Reading(Box::new(needs), Vec::new(), self.budget.lease());
-                    self.conns[conn].h1.read_body(limit, self.now);
-                }
-            },
+            h1::Event::Request(request) => self.judge(conn, &request.parts),
             h1::Event::Data(data) => self.collect(conn, &data),
             h1::Event::BodyEnd => {
                 let stage = std::mem::replace(&mut self.conns[conn].stage, Stage::Idle);
                 let Stage::Reading(needs, body, lease) = stage else { return self.conns[conn].stage = stage };
                 match needs.body(Bytes::from(body)) {
-                    Ok(admitted) => self.admit(conn, admitted, Some(lease)),
+                    Ok(admitted) => self.admit(conn, admitted, lease),
                     Err(reject) => self.refuse(conn, reject),
                 }
             }
@@ -342,18 +380,14 @@ impl Server {
             h1::Event::Close => {
                 self.end_exchange(conn, |exchange| Event::Gone { exchange });
                 self.conns[conn].closed = true;
+                self.conns[conn].head.shrink_to(0);
             }
         }
     }
 
     fn collect(&mut self, conn: usize, data: &[u8]) {
         let Stage::Reading(needs, body, lease) = &mut self.conns[conn].stage else { return };
-        let memory_max = self.config.memory_max;
-        let grown = lease.grow(data.len(), memory_max) || {
-            self.endpoint.give_up_retained(data.len());
-            lease.grow(data.len(), memory_max)
-        };
-        if grown {
+        if lease_more(lease, data.len(), &self.config, &mut self.endpoint) {
             body.extend_from_slice(data);
         } else {
             let reject = needs.refuse(Refusal::TooBusy);
@@ -361,8 +395,9 @@ impl Server {
         }
     }
 
-    fn admit(&mut self, conn: usize, admitted: Admitted, lease: Option<Lease>) {
+    fn admit(&mut self, conn: usize, admitted: Admitted, lease: Lease) {
         let mut out = Actions::new();
+        self.books.answered += completion_bytes_max(&admitted);
         let exchange = self.endpoint.admit(admitted, None, self.now, &mut out);
         self.books.admit(exchange);
         self.peers.insert(exchange, conn);
