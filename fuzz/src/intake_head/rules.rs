@@ -204,16 +204,19 @@ fn host_is_ours(text: &[u8]) -> Option<bool> {
 }
 
 fn origin_is_allowed(origin: &[&[u8]], setting: Setting) -> Option<bool> {
-    match origin {
-        [] => Some(true),
-        [b"https://app.example" | b"https://app.example:443"] => Some(true),
-        [b"null" | b""] => Some(false),
-        [origin] => {
+    let origin = match origin {
+        [] => return Some(true),
+        [origin] => origin.to_ascii_lowercase(),
+        _ => return Some(false),
+    };
+    match &origin[..] {
+        b"https://app.example" | b"https://app.example:443" => Some(true),
+        b"null" | b"" => Some(false),
+        origin => {
             let host = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"))?;
             let ours = host_is_ours(host)?;
             if setting.any_host || host.starts_with(b"app.example") { None } else { Some(ours) }
         }
-        _ => Some(false),
     }
 }
 
