@@ -237,7 +237,7 @@ impl<H: Handler, R: Runtime> Inner<H, R> {
         self.shards.get(usize::from(id.0))
     }
 
-    /// Leases memory for a body. Streams that are retained for a resume go for it (R8).
+    /// Leases memory for a head or a body. Streams that are retained for a resume go for it (R8).
     pub(crate) fn lease_more(&self, lease: &mut Lease, bytes: usize) -> bool {
         let memory_max = self.config.memory_max;
         let mut grown = lease.grow(bytes, memory_max);

@@ -72,7 +72,7 @@ impl Budget {
         self.buffered_bytes.load(Ordering::Relaxed)
     }
 
-    /// Leases no bytes yet: for what a server holds outside its endpoints, such as bodies that are being read.
+    /// Leases no bytes yet: for what a server holds outside its endpoints, such as requests that are being read.
     #[must_use]
     pub fn lease(self: &Arc<Self>) -> Lease {
         Lease { budget: Arc::clone(self), bytes: 0 }

@@ -1,5 +1,5 @@
-//! The memory of the whole server (R8): frames in rings, answers on their way and bodies being read stay
-//! within `memory_max` together, but for answers of at most a kibibyte, which always have room (R14). The count
+//! The memory of the whole server (R8): frames in rings, answers on their way, and requests from their first octet
+//! on, stay within `memory_max` together, but for answers of at most a kibibyte, which always have room (R14). The count
 //! is shared by all shards; what makes room is this shard's.
 
 use core::time::Duration;
